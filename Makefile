@@ -1,0 +1,43 @@
+# Two commands do everything on a fresh machine: make demo, make test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench docs clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/' | column -t -s ':'
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "qgcn needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
+	touch $@
+
+demo: $(INSTALLED)  ## Embed a small graph and show what happened
+	$(BIN)/qgcn demo
+
+test: $(INSTALLED)  ## Run all tests
+	$(BIN)/python -m pytest -n 2
+
+lint: $(INSTALLED)  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)  ## Rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)  ## Measure speed and accuracy
+	$(BIN)/python benchmarks/geometry.py
+	$(BIN)/python benchmarks/accuracy.py
+
+docs: $(INSTALLED)  ## Build the manual into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:  ## Remove what the other commands made
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

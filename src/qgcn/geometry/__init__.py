@@ -1,0 +1,66 @@
+"""The geometry of pseudo-hyperboloids as pure functions on tensors.
+
+Every function takes points with the manifold axis last, shape ``(..., d)``, broadcasts over the axes before it, and
+returns the type it was given. ``beta`` is a negative number, a scalar tensor, or a tensor that broadcasts against
+``(..., 1)`` (one curvature for each of a batch of models).
+"""
+
+from qgcn.geometry.ambient import causal_type, check, flip_time, inner, magnitude, pole, square
+from qgcn.geometry.diffeomorphic import expmap0, expmap_flat, logmap0, logmap_flat
+from qgcn.geometry.geodesic import (
+    dist,
+    expmap,
+    geodesic,
+    geodesic_dist,
+    is_connected,
+    logmap,
+    pairwise_dist,
+    signed_sqdist,
+    sqdist,
+)
+from qgcn.geometry.isometry import apply_isometry, random_isometry, rescale
+from qgcn.geometry.projections import (
+    project,
+    project_tangent,
+    pull_back_from_sphere,
+    push_to_sphere,
+    sphere_inverse,
+    sphere_projection,
+)
+from qgcn.geometry.sampling import sample
+from qgcn.geometry.transport import translate, transport
+
+__all__ = [
+    "apply_isometry",
+    "causal_type",
+    "check",
+    "dist",
+    "expmap",
+    "expmap0",
+    "expmap_flat",
+    "flip_time",
+    "geodesic",
+    "geodesic_dist",
+    "inner",
+    "is_connected",
+    "logmap",
+    "logmap0",
+    "logmap_flat",
+    "magnitude",
+    "pairwise_dist",
+    "pole",
+    "project",
+    "project_tangent",
+    "pull_back_from_sphere",
+    "push_to_sphere",
+    "random_isometry",
+    "rescale",
+    "sample",
+    "signed_sqdist",
+    "sphere_inverse",
+    "sphere_projection",
+    "sqdist",
+    "square",
+    "translate",
+    "transport",
+]

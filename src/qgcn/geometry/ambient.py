@@ -1,0 +1,160 @@
+r"""The flat space around the manifold: its indefinite inner product, and how arguments are checked.
+
+A point has :math:`d = s + t` coordinates; the first ``time_dim`` (:math:`t`) count negatively:
+
+.. math:: \langle x, y\rangle = -\sum_{i<t} x_i y_i + \sum_{i\ge t} x_i y_i .
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from qgcn.numerics import FLOAT_TYPES, limits, positive_or_nan, safe_norm
+
+__all__ = ["causal_type", "check", "flip_time", "inner", "magnitude", "pole", "signed_sum", "square"]
+
+
+def check(time_dim: int, **tensors: Tensor) -> None:
+    """Raise if the arguments of a map do not fit together; the names given are the names in the message.
+
+    Raises:
+        TypeError: A tensor is not float32 or float64, or types or devices differ.
+        ValueError: Last axes differ in size, shapes do not broadcast, or ``time_dim`` is outside ``[1, d]``.
+    """
+    names, given = list(tensors), list(tensors.values())
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
+        if tensor.dtype not in FLOAT_TYPES:
+            raise TypeError(f"{name} must be float32 or float64, got {tensor.dtype}")
+        if tensor.ndim == 0:
+            raise ValueError(f"{name} must have shape (..., d), got a scalar")
+    first = given[0]
+    d = first.shape[-1]
+    for name, tensor in zip(names[1:], given[1:], strict=True):
+        if tensor.dtype != first.dtype:
+            raise TypeError(f"{names[0]} is {first.dtype} but {name} is {tensor.dtype}: expected one type")
+        if tensor.device != first.device:
+            raise TypeError(f"{names[0]} is on {first.device} but {name} is on {tensor.device}: expected one device")
+        if tensor.shape[-1] != d:
+            raise ValueError(f"{names[0]} has {d} coordinates but {name} has {tensor.shape[-1]}: expected one size")
+    if isinstance(time_dim, bool) or not isinstance(time_dim, int):
+        raise TypeError(f"time_dim must be an int, got {type(time_dim).__name__}")
+    if not 1 <= time_dim <= d:
+        raise ValueError(f"time_dim must be in [1, {d}], got {time_dim}")
+    try:
+        torch.broadcast_shapes(*(tensor.shape for tensor in given))
+    except RuntimeError:
+        shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
+        raise ValueError(f"shapes do not broadcast: {shapes}") from None
+
+
+def magnitude(beta: Tensor | float, like: Tensor) -> Tensor:
+    """Return ``B = |beta|`` in the type and on the device of ``like``.
+
+    A number that is not negative raises. A tensor is not read (that would stall a GPU): where it is not negative the
+    magnitude, and with it every result, is NaN.
+
+    Args:
+        beta: Negative; a number, shape ``()``, or a shape that broadcasts against ``(..., 1)``.
+        like: The tensor whose type and device are taken.
+    """
+    if isinstance(beta, Tensor):
+        return positive_or_nan(-beta.to(dtype=like.dtype, device=like.device))
+    if not -float("inf") < beta < 0:
+        raise ValueError(f"beta must be negative and finite, got {beta}")
+    return torch.full((), -beta, dtype=like.dtype, device=like.device)
+
+
+def flip_time(v: Tensor, *, time_dim: int) -> Tensor:
+    """Apply ``J``: change the sign of the time coordinates. Law: its own inverse."""
+    return torch.cat((-v[..., :time_dim], v[..., time_dim:]), dim=-1)
+
+
+def inner(u: Tensor, v: Tensor, *, time_dim: int, keepdim: bool = False) -> Tensor:
+    r"""Return :math:`\langle u, v\rangle`.
+
+    Laws: symmetric; bilinear; invariant under ``O(s, t)``.
+
+    Args:
+        u: Vectors, shape ``(..., d)``.
+        v: Vectors, shape ``(..., d)``.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+        keepdim: Return shape ``(..., 1)`` instead of ``(...)``.
+    """
+    return signed_sum(u * v, time_dim=time_dim, keepdim=keepdim)
+
+
+def signed_sum(terms: Tensor, *, time_dim: int, keepdim: bool) -> Tensor:
+    """Sum over the last axis with the time terms counted negatively.
+
+    One sum runs over everything, in the order of memory, and the shorter side is corrected for: on a CPU a sum costs as
+    much for each row as for each of its numbers, and a side of one coordinate needs none.
+    """
+    total = terms.sum(-1, keepdim=True)
+    space_dim = terms.shape[-1] - time_dim
+    if space_dim == 0:
+        result = -total
+    elif time_dim <= space_dim:
+        result = torch.sub(total, _sum(terms[..., :time_dim]), alpha=2)
+    else:
+        result = torch.sub(2 * _sum(terms[..., time_dim:]), total)
+    return result if keepdim else result.squeeze(-1)
+
+
+def _sum(terms: Tensor) -> Tensor:
+    return terms if terms.shape[-1] == 1 else terms.sum(-1, keepdim=True)
+
+
+class _Square(Function):
+    """``<v, v>`` with its gradient ``2 J v``; saves only ``v``."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(v: Tensor, time_dim: int) -> Tensor:
+        return signed_sum(v * v, time_dim=time_dim, keepdim=True)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: Tensor) -> None:
+        v, ctx.time_dim = inputs
+        ctx.save_for_backward(v)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        (v,) = ctx.saved_tensors
+        return flip_time(2 * grad * v, time_dim=ctx.time_dim), None
+
+
+def square(v: Tensor, *, time_dim: int) -> Tensor:
+    r"""Return :math:`\langle v, v\rangle`, shape ``(..., 1)``."""
+    result: Tensor = _Square.apply(v, time_dim)  # type: ignore[no-untyped-call]
+    return result
+
+
+def causal_type(v: Tensor, *, time_dim: int) -> Tensor:
+    r"""Tell the sign of :math:`\langle v, v\rangle`: -1 for time-like, 0 for null, 1 for space-like vectors.
+
+    A vector counts as null when :math:`|\langle v, v\rangle|` is within rounding of zero, measured against
+    :math:`|v|^2`. Laws: unchanged by scaling and by ``O(s, t)``.
+
+    Args:
+        v: Vectors, shape ``(..., d)``; for the type of a pair of points give ``x - y``.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+
+    Returns:
+        ``int8`` tensor of shape ``(...)``.
+    """
+    check(time_dim, v=v)
+    value = square(v, time_dim=time_dim).squeeze(-1)
+    null = value.abs() <= limits(v.dtype).null * safe_norm(v).squeeze(-1).square()
+    return torch.where(null, 0, value.sign()).to(torch.int8)
+
+
+def pole(d: int, *, beta: Tensor | float, like: Tensor) -> Tensor:
+    r"""Return the south pole :math:`o = (\sqrt{|\beta|}, 0, \dots, 0)`, shape ``(d,)`` (or beta's shape and ``d``)."""
+    radius = magnitude(beta, like).sqrt()
+    radius = radius if radius.ndim else radius.unsqueeze(0)
+    return torch.nn.functional.pad(radius, (0, d - 1))

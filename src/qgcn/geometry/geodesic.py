@@ -1,0 +1,203 @@
+r"""Geodesics of the manifold: where they lead, what joins two points, how long it is.
+
+Notation: :math:`c = -\langle x, y\rangle/|\beta|`, :math:`q = 2(c-1)`, :math:`z = \langle v, v\rangle/|\beta|`; the functions
+:math:`C, S, A, F` are those of :mod:`qgcn.numerics`. Points with :math:`c \le -1` are joined by no geodesic.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from qgcn.geometry.ambient import check, magnitude, square
+from qgcn.geometry.chord import Chord, chord, chord_between_all, space_like_shortcut
+from qgcn.numerics import arc, arc_over_sine, arc_squared, cosh_root, sinhc_root
+
+__all__ = [
+    "dist",
+    "expmap",
+    "geodesic",
+    "geodesic_dist",
+    "is_connected",
+    "logmap",
+    "pairwise_dist",
+    "signed_sqdist",
+    "sqdist",
+]
+
+
+def expmap(x: Tensor, v: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Follow the geodesic that leaves ``x`` with velocity ``v`` for unit time.
+
+    .. math:: \exp_x(v) = C(z)\,x + S(z)\,v
+
+    Laws: stays on the manifold; ``expmap(x, 0) == x``; inverse of :func:`logmap` where that is defined.
+
+    Args:
+        x: Points, shape ``(..., d)``.
+        v: Tangent vectors at ``x``, shape ``(..., d)``.
+        beta: The value of :math:`\langle x, x\rangle`; negative.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+    """
+    check(time_dim, x=x, v=v)
+    z = square(v, time_dim=time_dim) / magnitude(beta, x)
+    return torch.addcmul(cosh_root(z) * x, sinhc_root(z), v)
+
+
+def geodesic(x: Tensor, v: Tensor, tau: Tensor | float, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Return the point :math:`\gamma(\tau) = \exp_x(\tau v)` of the geodesic that leaves ``x`` with velocity ``v``.
+
+    Laws: ``geodesic(x, v, 0) == x``; constant :math:`\langle\dot\gamma, \dot\gamma\rangle`; stays on the manifold.
+
+    Args:
+        x: Points, shape ``(..., d)``.
+        v: Tangent vectors at ``x``, shape ``(..., d)``.
+        tau: Times; a number, or a shape that broadcasts against ``(..., 1)``.
+        beta: The value of :math:`\langle x, x\rangle`; negative.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+    """
+    return expmap(x, tau * v, beta=beta, time_dim=time_dim)
+
+
+def is_connected(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Tell where a geodesic joins ``x`` and ``y``: :math:`c > -1`, that is :math:`\langle x, y\rangle < |\beta|`.
+
+    Laws: symmetric; one of ``(x, y)`` and ``(x, -y)`` is always connected (Theorem 4); always true for ``s = 0`` but
+    for antipodes.
+
+    Returns:
+        ``bool`` tensor of shape ``(...)``.
+    """
+    check(time_dim, x=x, y=y)
+    return chord(x, y, magnitude(beta, x), time_dim=time_dim).connected.squeeze(-1)
+
+
+def logmap(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Return the velocity with which a geodesic leaves ``x`` to reach ``y`` after unit time.
+
+    .. math:: \log_x(y) = A(c)\,(y - c\,x), \qquad c > -1
+
+    For disconnected points there is no such vector: the result is NaN, never a wrong vector, and the gradient of those
+    rows is zero. Ask :func:`is_connected`, or use the diffeomorphic logarithm, which is defined everywhere.
+
+    Laws: tangent at ``x``; ``logmap(x, x) == 0``; inverse of :func:`expmap`;
+    :math:`\langle\log,\log\rangle` is :func:`signed_sqdist`.
+
+    Args:
+        x: Points, shape ``(..., d)``.
+        y: Points, shape ``(..., d)``.
+        beta: The value of :math:`\langle x, x\rangle`; negative.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+    """
+    check(time_dim, x=x, y=y)
+    c = chord(x, y, magnitude(beta, x), time_dim=time_dim)
+    toward, across = _one_sided(c)
+    # pi - angle over its sine; the sine is half the geometric mean of both chords
+    across_scale = (math.pi + arc(across)) / ((-across * (4 + across)).sqrt() / 2)
+    scale = torch.where(c.far, across_scale, arc_over_sine(toward))
+    # y - c x from the shorter chord: (y - x) - (q/2) x where near, (y + x) + (p/2) x where far
+    side = torch.where(c.far, 1, -1).to(x.dtype)
+    direction = torch.addcmul(torch.addcmul(y, side, x), side * c.square / 2, x)
+    return torch.where(c.connected, scale, torch.nan) * direction
+
+
+def signed_sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Return :math:`\langle\log_x y, \log_x y\rangle`: positive for space-like, negative for time-like separation.
+
+    .. math:: |\beta|\,F(q) = |\beta| \operatorname{arcosh}(c)^2 \;(c \ge 1), \quad -|\beta| \arccos(c)^2 \;(-1 < c \le 1)
+
+    One analytic function through the null cone. NaN, with zero gradient, for disconnected points.
+
+    Returns:
+        Shape ``(...)``.
+    """
+    check(time_dim, x=x, y=y)
+    size = magnitude(beta, x)
+    c = chord(x, y, size, time_dim=time_dim)
+    toward, across = _one_sided(c)
+    value = torch.where(c.far, -(math.pi + arc(across)).square(), arc_squared(toward))
+    return (size * torch.where(c.connected, value, torch.nan)).squeeze(-1)
+
+
+def dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Return the distance between any two points, along a broken geodesic where no smooth one exists.
+
+    .. math:: d(x, y) = \sqrt{|\beta|}\begin{cases}
+        \operatorname{arcosh}(c) & c \ge 1\\ \arccos(c) & -1 \le c \le 1\\ \pi + \operatorname{arcosh}(-c) & c \le -1
+        \end{cases}
+
+    Laws: symmetric; continuous; zero for coincident and for null-separated points (distinct points can be at distance
+    zero: that is the geometry); grows as :math:`\sqrt{|\beta|}`; invariant under ``O(s, t)``. The slope at distance zero
+    and at :math:`c = -1` is infinite; there the gradient is set to zero.
+
+    Args:
+        x: Points, shape ``(..., d)``.
+        y: Points, shape ``(..., d)``.
+        beta: The value of :math:`\langle x, x\rangle`; negative.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+
+    Returns:
+        Shape ``(...)``.
+    """
+    check(time_dim, x=x, y=y)
+    size = magnitude(beta, x)
+    return (size.sqrt() * _length(chord(x, y, size, time_dim=time_dim), time_dim)).squeeze(-1)
+
+
+def sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Return the square of :func:`dist`; its gradient is finite at distance zero without being set to zero.
+
+    Returns:
+        Shape ``(...)``.
+    """
+    check(time_dim, x=x, y=y)
+    size = magnitude(beta, x)
+    c = chord(x, y, size, time_dim=time_dim)
+    toward = torch.where(c.far, 0, c.square)
+    value = torch.where(c.far, (math.pi + arc(c.square)).square(), arc_squared(toward).abs())
+    return (size * value).squeeze(-1)
+
+
+def geodesic_dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    """Return the length of the geodesic between ``x`` and ``y``: :func:`dist` where connected, NaN elsewhere.
+
+    Returns:
+        Shape ``(...)``.
+    """
+    check(time_dim, x=x, y=y)
+    size = magnitude(beta, x)
+    c = chord(x, y, size, time_dim=time_dim)
+    return (size.sqrt() * torch.where(c.connected, _length(c, time_dim), torch.nan)).squeeze(-1)
+
+
+def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    """Return :func:`dist` from every ``x`` to every ``y`` (to every ``x`` if none is given).
+
+    Memory grows as ``N M``, never as ``N M d``.
+
+    Args:
+        x: Points, shape ``(..., N, d)``.
+        y: Points, shape ``(..., M, d)``.
+        beta: The value of :math:`\\langle x, x\\rangle`; negative.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+
+    Returns:
+        Shape ``(..., N, M)``.
+    """
+    y = x if y is None else y
+    check(time_dim, x=x.unsqueeze(-2), y=y.unsqueeze(-3))
+    size = magnitude(beta, x)
+    return size.sqrt() * _length(chord_between_all(x, y, size, time_dim=time_dim), time_dim)
+
+
+def _length(c: Chord, time_dim: int) -> Tensor:
+    """Return the length, in units of ``sqrt|beta|``, of the possibly broken geodesic that a chord belongs to."""
+    length = arc(c.square, space_like=space_like_shortcut(time_dim))
+    return torch.where(c.far, math.pi + length, length.abs())
+
+
+def _one_sided(c: Chord) -> tuple[Tensor, Tensor]:
+    """Return the chord's square for the near formula and for the connected far one, harmless where not meant."""
+    toward = torch.where(c.far, 0, c.square)
+    across = torch.where(c.far & c.connected, c.square, -1)
+    return toward, across

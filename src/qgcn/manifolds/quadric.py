@@ -1,0 +1,316 @@
+r"""The spaces cut out of flat space by :math:`\langle x, x\rangle = \beta`: pseudo-hyperboloids, hyperboloids, spheres."""
+
+from abc import abstractmethod
+from typing import Any
+
+import geoopt
+import torch
+from torch import Tensor
+
+from qgcn import geometry
+from qgcn.manifolds.base import Space
+from qgcn.numerics import bounded_negative, free_parameter
+
+__all__ = ["Hyperboloid", "PseudoHyperboloid", "Quadric", "Sphere"]
+
+
+class Quadric(Space):
+    r"""All ``x`` with :math:`\langle x, x\rangle = \beta`, for an inner product with ``time_dim`` negative coordinates.
+
+    Holds beta and calls :mod:`qgcn.geometry`. Points are put back onto the manifold after every map that leaves it by
+    rounding. A learnable beta is stored as a free number that is mapped to a negative one, so no step of an optimiser can
+    leave the family; it is kept in float64 and cast to the type of the points.
+    """
+
+    def __init__(self, ambient_dim: int, time_dim: int, beta: float = -1.0, learnable: bool = False) -> None:
+        super().__init__()
+        if isinstance(beta, Tensor):
+            beta = float(beta)
+        if not -float("inf") < beta < 0:
+            raise ValueError(f"beta must be negative and finite, got {beta}")
+        self.ambient_dim = ambient_dim
+        self.dim = ambient_dim - 1
+        self.time_dim = time_dim
+        self.learnable = learnable
+        if learnable:
+            self.free_beta = torch.nn.Parameter(torch.tensor(free_parameter(beta), dtype=torch.float64))
+        else:
+            self.register_buffer("fixed_beta", torch.tensor(beta, dtype=torch.float64))
+
+    @property
+    def beta(self) -> Tensor:
+        r"""The value of :math:`\langle x, x\rangle`: a negative scalar tensor, differentiable when learnable."""
+        if self.learnable:
+            return bounded_negative(self.free_beta)
+        fixed: Tensor = self.fixed_beta
+        return fixed
+
+    @property
+    def _form(self) -> dict[str, Any]:
+        return {"beta": self.beta, "time_dim": self.time_dim}
+
+    def extra_repr(self) -> str:
+        return f"beta={self.beta.item():.4g}, learnable={self.learnable}"
+
+    # --- geoopt's protocol ---------------------------------------------------------------------------------------
+
+    def projx(self, x: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.project(x, **self._form)
+
+    def proju(self, x: Tensor, u: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.project_tangent(x, u, **self._form)
+
+    @abstractmethod
+    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
+        """Turn a Euclidean gradient into a tangent vector whose negative descends."""
+
+    def expmap(self, x: Tensor, u: Tensor) -> Tensor:
+        self._check(x=x)
+        form = self._form
+        return geometry.project(geometry.expmap(x, u, **form), **form)
+
+    def retr(self, x: Tensor, u: Tensor) -> Tensor:
+        """Step along ``u`` in flat space and come back: the exponential map to first order, and it cannot overflow."""
+        self._check(x=x, u=u)
+        return self.projx(x + u)
+
+    def logmap(self, x: Tensor, y: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.logmap(x, y, **self._form)
+
+    def transp(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.transport(x, y, v, **self._form)
+
+    def dist(self, x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
+        self._check(x=x)
+        result = geometry.dist(x, y, **self._form)
+        return result.unsqueeze(-1) if keepdim else result
+
+    def dist2(self, x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
+        self._check(x=x)
+        result = geometry.sqdist(x, y, **self._form)
+        return result.unsqueeze(-1) if keepdim else result
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
+        v = u if v is None else v
+        self._check(x=x, u=u, v=v)
+        result = geometry.inner(u, v, time_dim=self.time_dim, keepdim=keepdim)
+        return result.expand(torch.broadcast_shapes(result.shape, x.shape[:-1] + (1,) * keepdim))
+
+    def norm(self, x: Tensor, u: Tensor, *, keepdim: bool = False) -> Tensor:
+        r"""Return :math:`\sqrt{|\langle u, u\rangle|}`: the length of time-like vectors is positive too."""
+        return self.inner(x, u, keepdim=keepdim).abs().sqrt()
+
+    def origin(
+        self,
+        *size: Any,
+        dtype: torch.dtype | None = None,
+        device: torch.device | None = None,
+        seed: int | None = 42,
+    ) -> "geoopt.ManifoldTensor":
+        r"""Return the south pole :math:`(\sqrt{|\beta|}, 0, \dots)`, repeated to the given shape; ``seed`` is not used."""
+        like = torch.empty(0, dtype=dtype, device=device)
+        pole = geometry.pole(self.ambient_dim, beta=self.beta.detach(), like=like)
+        return geoopt.ManifoldTensor(pole.expand(self._point_shape(size)).clone(), manifold=self)
+
+    def random(
+        self,
+        *size: Any,
+        std: float = 1.0,
+        dtype: torch.dtype | None = None,
+        device: torch.device | None = None,
+        generator: torch.Generator | None = None,
+    ) -> "geoopt.ManifoldTensor":
+        """Draw points from a normal distribution in the tangent space of the pole, wrapped around the manifold."""
+        if not std > 0:
+            raise ValueError(f"std must be positive, got {std}")
+        u = torch.randn(self._point_shape(size), dtype=dtype, device=device, generator=generator)
+        with torch.no_grad():
+            scale = std * (-self.beta).sqrt().to(dtype=u.dtype, device=u.device)
+            return geoopt.ManifoldTensor(self.expmap0(scale * u), manifold=self)
+
+    # --- at the pole ---------------------------------------------------------------------------------------------
+
+    def expmap0(self, u: Tensor) -> Tensor:
+        self._check(u=u)
+        return geometry.expmap0(u, **self._form)
+
+    def logmap0(self, x: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.logmap0(x, **self._form)
+
+    def transp0(self, y: Tensor, u: Tensor) -> Tensor:
+        self._check(y=y)
+        return geometry.transport(geometry.pole(self.ambient_dim, beta=self.beta, like=y), y, u, **self._form)
+
+    def translate(self, x: Tensor, b: Tensor) -> Tensor:
+        """Translate points by a bias ``b``, a tangent vector at the pole; see :func:`qgcn.geometry.translate`."""
+        self._check(x=x)
+        form = self._form
+        return geometry.project(geometry.translate(x, b, **form), **form)
+
+    def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        self._check(x=x)
+        return geometry.pairwise_dist(x, y, **self._form)
+
+    # --- checks --------------------------------------------------------------------------------------------------
+
+    def _check(self, **tensors: Tensor) -> None:
+        """Raise unless the tensors fit the space; what must fit among them is checked by the geometry."""
+        for name, tensor in tensors.items():
+            geometry.check(1, **{name: tensor})
+            if tensor.shape[-1] != self.ambient_dim:
+                raise ValueError(
+                    f"{name} must have {self.ambient_dim} coordinates in {self}, got shape {tuple(tensor.shape)}"
+                )
+
+    def _check_point_on_manifold(self, x: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5) -> tuple[bool, str | None]:
+        square = geometry.inner(x, x, time_dim=self.time_dim)
+        # rounding in <x, x> is relative to the squares that cancel in it
+        slack = atol + rtol * torch.maximum((x * x).sum(-1), -self.beta.to(x))
+        if bool(((square - self.beta.to(x)).abs() <= slack).all()):
+            return True, None
+        return False, f"<x, x> is not {self.beta.item():g} with atol={atol}, rtol={rtol}"
+
+    def _check_vector_on_tangent(
+        self, x: Tensor, u: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5
+    ) -> tuple[bool, str | None]:
+        slack = atol + rtol * torch.linalg.vector_norm(x, dim=-1) * torch.linalg.vector_norm(u, dim=-1)
+        if bool((geometry.inner(x, u, time_dim=self.time_dim).abs() <= slack).all()):
+            return True, None
+        return False, f"<x, u> is not 0 with atol={atol}, rtol={rtol}"
+
+
+class PseudoHyperboloid(Quadric):
+    r"""The pseudo-hyperboloid :math:`\mathcal Q^{s,t}_\beta` with ``s`` space and ``t`` time dimensions.
+
+    .. math:: \mathcal Q^{s,t}_\beta = \{x \in \mathbb R^{s+t} : \langle x, x\rangle = \beta\}
+
+    It has ``s + t`` coordinates, time first, intrinsic dimension ``s + t - 1`` and sectional curvature ``1 / beta``.
+    ``t = 1`` is hyperbolic space (two sheets of it), ``s = 0`` is the sphere with its metric's sign turned.
+
+    ``expmap``, ``logmap``, ``transp`` and ``dist`` are the manifold's own. ``logmap`` is NaN where no geodesic joins two
+    points; ``dist`` and ``transp`` go around. ``expmap0`` and ``logmap0`` are the diffeomorphic maps at the south pole,
+    defined everywhere.
+
+    Args:
+        space_dim: Number of space dimensions, ``s >= 0``.
+        time_dim: Number of time dimensions, ``t >= 1``.
+        beta: The value of :math:`\langle x, x\rangle`, negative.
+        learnable: Make beta a parameter.
+    """
+
+    def __init__(self, space_dim: int, time_dim: int, beta: float = -1.0, learnable: bool = False) -> None:
+        for label, value, least in (("space_dim", space_dim, 0), ("time_dim", time_dim, 1)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{label} must be an int, got {type(value).__name__}")
+            if value < least:
+                raise ValueError(f"{label} must be at least {least}, got {value}")
+        super().__init__(space_dim + time_dim, time_dim, beta, learnable)
+        self.space_dim = space_dim
+
+    def __str__(self) -> str:
+        return f"Q{self.space_dim},{self.time_dim}"
+
+    def is_connected(self, x: Tensor, y: Tensor) -> Tensor:
+        """Tell where a geodesic joins ``x`` and ``y``; see :func:`qgcn.geometry.is_connected`."""
+        self._check(x=x)
+        return geometry.is_connected(x, y, **self._form)
+
+    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
+        r"""Turn a Euclidean gradient into the direction whose negative descends.
+
+        .. math:: \chi = \Pi_x\bigl(J\,\Pi_x(J g)\bigr), \qquad g\cdot\chi = |\Pi_x(J g)|^2 \ge 0
+
+        The pseudo-Riemannian gradient :math:`\Pi_x(J g)` alone does not: along time-like directions it climbs.
+        """
+        self._check(x=x, u=u)
+        gradient = self.proju(x, geometry.flip_time(u, time_dim=self.time_dim))
+        return self.proju(x, geometry.flip_time(gradient, time_dim=self.time_dim))
+
+    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
+        r"""Return the Euclidean :math:`u \cdot v`, kept, for the second moments of geoopt's adaptive optimisers.
+
+        They take its square root; the indefinite inner product would make that NaN.
+        """
+        v = u if v is None else v
+        self._check(x=x, u=u, v=v)
+        return (u * v).sum(-1, keepdim=True)
+
+
+class Hyperboloid(Quadric):
+    r"""Hyperbolic space :math:`\mathbb H^n` of curvature ``1 / beta``: the upper sheet of :math:`\mathcal Q^{n,1}_\beta`.
+
+    The model of ``geoopt.Lorentz`` (``k = -beta``), on this project's more exact maps. Unlike the pseudo-hyperboloid's,
+    ``expmap0`` and ``logmap0`` are the ordinary maps at the pole.
+
+    Args:
+        dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
+        beta: The value of :math:`\langle x, x\rangle`, negative.
+        learnable: Make beta a parameter.
+    """
+
+    def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
+        _check_dim(dim)
+        super().__init__(dim + 1, 1, beta, learnable)
+
+    def __str__(self) -> str:
+        return f"H{self.dim}"
+
+    def projx(self, x: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.expmap0(x, **self._form)  # with one time dimension: keep space, derive a positive time
+
+    def expmap(self, x: Tensor, u: Tensor) -> Tensor:
+        self._check(x=x)
+        return self.projx(geometry.expmap(x, u, **self._form))
+
+    def expmap0(self, u: Tensor) -> Tensor:
+        self._check(u=u)
+        tangent = torch.cat((torch.zeros_like(u[..., :1]), u[..., 1:]), dim=-1)
+        return self.expmap(geometry.pole(self.ambient_dim, beta=self.beta, like=u), tangent)
+
+    def logmap0(self, x: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.logmap(geometry.pole(self.ambient_dim, beta=self.beta, like=x), x, **self._form)
+
+    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
+        """Turn a Euclidean gradient into the Riemannian one."""
+        self._check(x=x, u=u)
+        return self.proju(x, geometry.flip_time(u, time_dim=1))
+
+
+class Sphere(Quadric):
+    r"""The sphere :math:`\mathbb S^n` of radius :math:`\sqrt{|\beta|}` and curvature ``-1 / beta``, with its positive metric.
+
+    As a set it is :math:`\mathcal Q^{0,n+1}_\beta`. ``geoopt.Sphere`` has radius 1 only and no learnable curvature.
+
+    Args:
+        dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
+        beta: Minus the squared radius, negative.
+        learnable: Make beta a parameter.
+    """
+
+    def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
+        _check_dim(dim)
+        super().__init__(dim + 1, dim + 1, beta, learnable)
+
+    def __str__(self) -> str:
+        return f"S{self.dim}"
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
+        return -super().inner(x, u, v, keepdim=keepdim)
+
+    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
+        """Turn a Euclidean gradient into the Riemannian one."""
+        return self.proju(x, u)
+
+
+def _check_dim(dim: int) -> None:
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise TypeError(f"dim must be an int, got {type(dim).__name__}")
+    if dim < 1:
+        raise ValueError(f"dim must be at least 1, got {dim}")

@@ -1,0 +1,332 @@
+r"""Every constant, series and guard of the project, and the analytic functions built on them.
+
+Two functions carry the whole geometry:
+
+.. math:: C(z) = \cosh\sqrt z, \qquad F(q) = \bigl(2\operatorname{arsinh}(\sqrt q / 2)\bigr)^2,
+
+continued through 0 to :math:`\cos\sqrt{-z}` and :math:`-(2\arcsin(\sqrt{-q}/2))^2`. Both are analytic at 0, and so are
+their derivatives :math:`S = 2C'` and :math:`A = F'`: there is no branch to cross and no epsilon band. Each is a
+``torch.autograd.Function`` whose derivative is the next member of its own family, so derivatives of every order exist,
+stay finite and never pass through :math:`\sqrt 0`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+__all__ = [
+    "FLOAT_TYPES",
+    "Limits",
+    "arc",
+    "arc_over_sine",
+    "arc_squared",
+    "bounded_negative",
+    "clip_chord",
+    "cosh_root",
+    "free_parameter",
+    "limits",
+    "positive_or_nan",
+    "safe_norm",
+    "sinhc_root",
+    "unit_or_axis",
+]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The numerical limits of one floating-point type; every threshold of the project is a field of it."""
+
+    antipode: float
+    """Squared chord to the antipode's cone, in units of ``|beta|``, below which two points count as disconnected.
+    ``eps ** 1.5``: the direction of the logarithm has lost all but ``eps ** (1/4)`` of its accuracy there, and the
+    second power of its inverse, which gradients contain, can still be represented."""
+
+    norm: float
+    """Norm below which a vector has no direction: its square is the smallest normal number, and the gradient of
+    ``x / |x|``, of size ``1 / norm``, can still be represented."""
+
+    series: int
+    """Terms of the Taylor series at the joint, so that the remainder on ``|z| <= SERIES_RADIUS`` is below ``eps``."""
+
+    null: float
+    """Relative size of ``<v, v>`` against ``|v|^2`` under which a vector counts as null: the rounding error of a
+    sum of up to about a hundred squares."""
+
+
+def _limits_of(dtype: torch.dtype, series: int) -> Limits:
+    info = torch.finfo(dtype)
+    return Limits(antipode=info.eps**1.5, norm=math.sqrt(info.tiny), series=series, null=64 * info.eps)
+
+
+_LIMITS: Final = {torch.float32: _limits_of(torch.float32, 9), torch.float64: _limits_of(torch.float64, 20)}
+
+FLOAT_TYPES: Final = tuple(_LIMITS)
+"""The types the geometry is defined for; half precision cannot hold a point of the manifold."""
+
+SERIES_RADIUS: Final = 0.5
+"""Distance from the joint within which derivatives of ``C`` and ``F`` are summed as series. Outside, the recurrence
+loses about ``1 / SERIES_RADIUS`` units in the last place an order; inside, the series of ``F`` gains three bits a term
+(its radius of convergence is 4)."""
+
+MAX_LOG_BETA: Final = math.log(1e6)
+"""A learnable ``|beta|`` stays within ``[1e-6, 1e6]``, wherever an optimiser takes its parameter."""
+
+
+def limits(dtype: torch.dtype) -> Limits:
+    """Return the limits of ``dtype``; ``TypeError`` for a type the geometry is not defined for."""
+    try:
+        return _LIMITS[dtype]
+    except KeyError:
+        raise TypeError(f"expected a float32 or float64 tensor, got {dtype}") from None
+
+
+# --- norms -------------------------------------------------------------------------------------------------------
+
+
+def safe_norm(x: Tensor) -> Tensor:
+    """Euclidean norm over the last axis, kept, shape ``(..., 1)``; its gradient at the zero vector is zero."""
+    return torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+
+
+def unit_or_axis(x: Tensor) -> Tensor:
+    """Divide by the norm; a vector too short to have a direction becomes the first axis, with zero gradient.
+
+    Args:
+        x: Shape ``(..., n)``, ``n >= 1``.
+    """
+    axis = torch.zeros(x.shape[-1], dtype=x.dtype, device=x.device)
+    axis[0] = 1
+    norm = safe_norm(x)
+    short = norm < limits(x.dtype).norm
+    return torch.where(short, axis, x) / torch.where(short, 1, norm)
+
+
+# --- the value of beta ---------------------------------------------------------------------------------------------
+
+
+def positive_or_nan(value: Tensor) -> Tensor:
+    """Return ``value`` where it is positive and NaN elsewhere, so that a wrong sign is loud without a host sync."""
+    return torch.where(value > 0, value, torch.nan)
+
+
+def bounded_negative(free: Tensor) -> Tensor:
+    r"""Map a free number to a negative one: :math:`-\exp(L \tanh(x / L))`, ``L = MAX_LOG_BETA``; ``0`` gives ``-1``."""
+    return -torch.exp(MAX_LOG_BETA * torch.tanh(free / MAX_LOG_BETA))
+
+
+def free_parameter(negative: float) -> float:
+    """Invert :func:`bounded_negative`; ``ValueError`` outside the range a learnable beta can take."""
+    ratio = math.log(-negative) / MAX_LOG_BETA
+    if not -1 < ratio < 1:
+        bound = math.exp(MAX_LOG_BETA)
+        raise ValueError(f"a learnable beta must lie in ({-bound:g}, {-1 / bound:g}), got {negative:g}")
+    return MAX_LOG_BETA * math.atanh(ratio)
+
+
+# --- C and S -------------------------------------------------------------------------------------------------------
+
+
+def _horner(x: Tensor, coefficients: list[float]) -> Tensor:
+    total = torch.full_like(x, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        total = torch.addcmul(torch.full_like(x, coefficient), total, x)
+    return total
+
+
+def _away_from_joint(x: Tensor, small: Tensor) -> Tensor:
+    """Replace ``x`` by a harmless number where the series is used, so that the unused side stays finite."""
+    return torch.where(small, SERIES_RADIUS, x)
+
+
+def _cosh_root(z: Tensor, order: int) -> Tensor:
+    """Return the derivative of ``C`` of the given order, by its closed form, recurrence or series."""
+    positive = z > 0
+    root = z.abs().sqrt()
+    rise = torch.where(positive, root, 0)  # cosh of the other side's root would overflow
+    value = torch.where(positive, torch.cosh(rise), torch.cos(root))
+    if order == 0:
+        return value
+    tiny = limits(z.dtype).norm
+    divisor = root.clamp_min(tiny)  # sinh(tiny) == tiny: the quotient is 1
+    slope = torch.where(positive, torch.sinh(rise.clamp_min(tiny)), torch.sin(divisor)) / (2 * divisor)
+    if order == 1:
+        return slope
+    small = z.abs() <= SERIES_RADIUS
+    safe = _away_from_joint(z, small)
+    for n in range(order - 1):  # 4 z C^(n+2) + (4 n + 2) C^(n+1) = C^(n)
+        value, slope = slope, (value - (4 * n + 2) * slope) / (4 * safe)
+    coefficients = [
+        math.factorial(k + order) / (math.factorial(k) * math.factorial(2 * (k + order)))
+        for k in range(limits(z.dtype).series)
+    ]
+    return torch.where(small, _horner(z, coefficients), slope)
+
+
+class _CoshRoot(Function):
+    """The derivative of ``C`` of a given order, as a differentiable function."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(z: Tensor, order: int) -> Tensor:
+        return _cosh_root(z, order)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: Tensor) -> None:
+        z, ctx.order = inputs
+        ctx.save_for_backward(z)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        (z,) = ctx.saved_tensors
+        return grad * _apply(_CoshRoot, z, ctx.order + 1), None
+
+
+def cosh_root(z: Tensor) -> Tensor:
+    r"""Return :math:`C(z) = \cosh\sqrt z`, which is :math:`\cos\sqrt{-z}` for negative ``z``.
+
+    Laws: ``C^2 - z S^2 = 1``; ``C' = S / 2``; ``C(0) = 1``; analytic on the whole line.
+    """
+    return _apply(_CoshRoot, z, 0)
+
+
+def sinhc_root(z: Tensor) -> Tensor:
+    r"""Return :math:`S(z) = \sinh\sqrt z / \sqrt z`, which is :math:`\sin\sqrt{-z} / \sqrt{-z}` for negative ``z``.
+
+    Laws: ``C^2 - z S^2 = 1``; ``S' = (C - S) / (2 z)``; ``S(0) = 1``; analytic on the whole line.
+    """
+    return 2 * _apply(_CoshRoot, z, 1)
+
+
+# --- arc, F and A --------------------------------------------------------------------------------------------------
+
+
+def clip_chord(r: Tensor) -> Tensor:
+    """Raise to ``-2`` what rounding has pushed below it.
+
+    The larger of ``q`` and ``p`` is at least ``-2`` for all points of the manifold, because they add up to ``-4``. Far
+    out, where ``<x, x>`` is lost in rounding, their sum is too.
+    """
+    return r.clamp_min(-2)
+
+
+def _half_arc(r: Tensor, space_like: bool = False) -> Tensor:
+    """Return ``|arc(r)| / 2`` from ``h = sqrt|r| / 2``: arsinh on one side of 0, arcsin on the other."""
+    size = r.abs()
+    half = size.sqrt() / 2
+    cosine = (1 + r / 4).sqrt()  # sqrt(1 + h^2) or sqrt(1 - h^2)
+    # h + h^2 / (1 + cosine) keeps arsinh exact near 0; unlike torch.asinh, log1p is vectorised on the CPU
+    rise = torch.log1p(torch.addcdiv(half, size, 1 + cosine, value=0.25))
+    return rise if space_like else torch.where(r > 0, rise, torch.atan2(half, cosine))
+
+
+class _Arc(Function):
+    """The signed length over a squared chord; its infinite slope at 0 is replaced by zero, there and nowhere else."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(r: Tensor, space_like: bool) -> Tensor:
+        length = 2 * _half_arc(r, space_like)
+        return length if space_like else torch.copysign(length, r)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, bool], output: Tensor) -> None:
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        (r,) = ctx.saved_tensors
+        zero = r == 0
+        safe = torch.where(zero, 1, r)
+        slope = 0.5 / (safe.abs().sqrt() * (1 + safe / 4).sqrt())
+        return torch.where(zero, 0, grad * slope), None
+
+
+def arc(r: Tensor, *, space_like: bool = False) -> Tensor:
+    r"""Return the signed length :math:`\pm 2\operatorname{ar(c)sin(h)}(\sqrt{|r|}/2)` that a squared chord ``r`` spans.
+
+    It is positive for space-like chords (``r > 0``), negative for time-like ones. Its slope at 0 is infinite; there, and
+    only there, the gradient is set to zero.
+
+    Args:
+        r: Squared chord in units of ``|beta|``; ``r >= -2``, so that neither end of the arc is near (see ``geometry``).
+        space_like: No chord is time-like (one time dimension): only one of the two formulas is evaluated.
+    """
+    result: Tensor = _Arc.apply(r, space_like)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _arc_squared(q: Tensor, order: int) -> Tensor:
+    """Return the derivative of ``F`` of the given order, by its closed form, recurrence or series."""
+    if order == 0:
+        return torch.where(q < 0, -4, 4) * _half_arc(q).square()
+    size = q.abs().clamp_min(limits(q.dtype).norm)
+    signed = torch.where(q < 0, -size, size)  # arc(tiny) == sqrt(tiny): the quotient is 1
+    value = 2 * _half_arc(signed) / (size * (1 + signed / 4)).sqrt()
+    if order == 1:
+        return value
+    small = q.abs() <= SERIES_RADIUS
+    safe = _away_from_joint(q, small)
+    denominator = safe * (4 + safe)
+    slope = (2 - (2 + safe) * value) / denominator  # q (4 + q) F'' + (2 + q) F' = 2
+    for n in range(1, order - 1):
+        value, slope = slope, -((2 * n + 1) * (2 + safe) * slope + n * n * value) / denominator
+    coefficients = [_arc_coefficient(k + order) * math.perm(k + order, order) for k in range(limits(q.dtype).series)]
+    return torch.where(small, _horner(q, coefficients), slope)
+
+
+def _arc_coefficient(k: int) -> float:
+    """Return the coefficient of ``q^k`` in ``F``: ``2 (-1)^(k-1) / (k^2 binomial(2k, k))``."""
+    return 2 * (-1) ** (k - 1) / (k * k * math.comb(2 * k, k))
+
+
+class _ArcSquared(Function):
+    """The derivative of ``F`` of a given order, as a differentiable function."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(q: Tensor, order: int) -> Tensor:
+        return _arc_squared(q, order)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: Tensor) -> None:
+        q, ctx.order = inputs
+        ctx.save_for_backward(q)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        (q,) = ctx.saved_tensors
+        return grad * _apply(_ArcSquared, q, ctx.order + 1), None
+
+
+def arc_squared(q: Tensor) -> Tensor:
+    r"""Return :math:`F(q)`, the signed squared length that a squared chord ``q`` spans: ``arc(q) * |arc(q)|``.
+
+    Laws: analytic on ``(-4, inf)``; ``F(0) = 0``; ``F'(0) = 1``; ``C(F(q)) = 1 + q / 2``.
+
+    Args:
+        q: Squared chord in units of ``|beta|``, ``q > -4``; accurate for ``q >= -2``.
+    """
+    return _apply(_ArcSquared, q, 0)
+
+
+def arc_over_sine(q: Tensor) -> Tensor:
+    r"""Return :math:`A = F'(q)`, which is :math:`\operatorname{arcosh}(c)/\sqrt{c^2-1}` at ``c = 1 + q / 2``.
+
+    Laws: analytic on ``(-4, inf)``; ``A(0) = 1``; ``S(F(q)) A(q) = 1``.
+
+    Args:
+        q: Squared chord in units of ``|beta|``, ``q > -4``; accurate for ``q >= -2``.
+    """
+    return _apply(_ArcSquared, q, 1)
+
+
+def _apply(function: type[Function], x: Tensor, order: int) -> Tensor:
+    result: Tensor = function.apply(x, order)  # type: ignore[no-untyped-call]
+    return result
