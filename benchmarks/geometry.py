@@ -117,9 +117,7 @@ def main() -> None:
         "Sphere", qgcn.PseudoHyperboloid(0, options.dim).to(options.device), geoopt.Sphere().to(options.device), options
     )
     where = torch.cuda.get_device_name() if options.device == "cuda" else f"{torch.get_num_threads()} CPU threads"
-    table = Table(
-        title=f"{options.nodes:,} pairs, d = {options.dim}, {options.dtype}, {where}, torch {torch.__version__}"
-    )
+    table = Table(title=f"{options.nodes:,} pairs, d = {options.dim}, {options.dtype}, {where}, torch {torch.__version__}")
     for column in ("against", "map", "mode", "geoopt ms", "ours ms", "compiled ms", "ratio", "ratio compiled"):
         table.add_column(column, justify="left" if column in ("against", "map", "mode") else "right")
     for row in rows:

@@ -89,7 +89,8 @@ def limits(dtype: torch.dtype) -> Limits:
 
 def safe_norm(x: Tensor) -> Tensor:
     """Euclidean norm over the last axis, kept, shape ``(..., 1)``; its gradient at the zero vector is zero."""
-    return torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    return norm
 
 
 def unit_or_axis(x: Tensor) -> Tensor:
@@ -160,8 +161,7 @@ def _cosh_root(z: Tensor, order: int) -> Tensor:
     for n in range(order - 1):  # 4 z C^(n+2) + (4 n + 2) C^(n+1) = C^(n)
         value, slope = slope, (value - (4 * n + 2) * slope) / (4 * safe)
     coefficients = [
-        math.factorial(k + order) / (math.factorial(k) * math.factorial(2 * (k + order)))
-        for k in range(limits(z.dtype).series)
+        math.factorial(k + order) / (math.factorial(k) * math.factorial(2 * (k + order))) for k in range(limits(z.dtype).series)
     ]
     return torch.where(small, _horner(z, coefficients), slope)
 
@@ -181,7 +181,7 @@ class _CoshRoot(Function):
         ctx.save_for_backward(z)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (z,) = ctx.saved_tensors
         return grad * _apply(_CoshRoot, z, ctx.order + 1), None
 
@@ -239,7 +239,7 @@ class _Arc(Function):
         ctx.save_for_backward(inputs[0])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (r,) = ctx.saved_tensors
         zero = r == 0
         safe = torch.where(zero, 1, r)
@@ -282,7 +282,8 @@ def _arc_squared(q: Tensor, order: int) -> Tensor:
 
 def _arc_coefficient(k: int) -> float:
     """Return the coefficient of ``q^k`` in ``F``: ``2 (-1)^(k-1) / (k^2 binomial(2k, k))``."""
-    return 2 * (-1) ** (k - 1) / (k * k * math.comb(2 * k, k))
+    sign = 1 if k % 2 else -1
+    return sign * 2 / (k * k * math.comb(2 * k, k))
 
 
 class _ArcSquared(Function):
@@ -300,7 +301,7 @@ class _ArcSquared(Function):
         ctx.save_for_backward(q)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (q,) = ctx.saved_tensors
         return grad * _apply(_ArcSquared, q, ctx.order + 1), None
 
@@ -328,5 +329,5 @@ def arc_over_sine(q: Tensor) -> Tensor:
 
 
 def _apply(function: type[Function], x: Tensor, order: int) -> Tensor:
-    result: Tensor = function.apply(x, order)  # type: ignore[no-untyped-call]
+    result: Tensor = function.apply(x, order)
     return result

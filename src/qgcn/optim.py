@@ -81,7 +81,7 @@ class PseudoRiemannianAdam(torch.optim.Optimizer):
         manifold = point.manifold
         x = manifold.projx(point)  # beta may have changed since the last step
         chi = manifold.egrad2rgrad(x, point.grad)
-        target = manifold.retr(x, self._direction(point, chi, _point_square(manifold, x, chi), group))
+        target = manifold.retr(x, self._direction(point, chi, manifold.component_inner(x, chi), group))
         point.copy_(target)
         moment = self.state[point]["mean"]
         moment.copy_(manifold.proju(target, moment))
@@ -99,9 +99,5 @@ class PseudoRiemannianAdam(torch.optim.Optimizer):
         state["square"].lerp_(square, 1 - second)
         mean = state["mean"] / (1 - first ** state["step"])
         root = (state["square"] / (1 - second ** state["step"])).sqrt()
-        return -group["lr"] * mean / (root + group["eps"])
-
-
-def _point_square(manifold: "geoopt.Manifold", x: Tensor, chi: Tensor) -> Tensor:
-    square: Tensor = manifold.component_inner(x, chi)
-    return square
+        step: Tensor = -group["lr"] * mean / (root + group["eps"])
+        return step

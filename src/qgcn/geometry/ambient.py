@@ -123,7 +123,7 @@ class _Square(Function):
         ctx.save_for_backward(v)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (v,) = ctx.saved_tensors
         return flip_time(2 * grad * v, time_dim=ctx.time_dim), None
 

@@ -59,7 +59,7 @@ class _NearerChord(Function):
         ctx.save_for_backward(x, y, far)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None]:
         x, y, far = ctx.saved_tensors
         side = _side(far, x)
         to_x = flip_time(2 * grad * torch.addcmul(x, side, y), time_dim=ctx.time_dim)

@@ -171,14 +171,14 @@ def geodesic_dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) 
 
 
 def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, time_dim: int) -> Tensor:
-    """Return :func:`dist` from every ``x`` to every ``y`` (to every ``x`` if none is given).
+    r"""Return :func:`dist` from every ``x`` to every ``y`` (to every ``x`` if none is given).
 
     Memory grows as ``N M``, never as ``N M d``.
 
     Args:
         x: Points, shape ``(..., N, d)``.
         y: Points, shape ``(..., M, d)``.
-        beta: The value of :math:`\\langle x, x\\rangle`; negative.
+        beta: The value of :math:`\langle x, x\rangle`; negative.
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
 
     Returns:

@@ -37,7 +37,8 @@ def random_isometry(
         for size in (time_dim, space_dim):
             matrix = torch.randn(size, size, dtype=dtype, device=device, generator=generator)
             blocks.append(torch.linalg.qr(matrix).Q)
-        return torch.block_diag(*blocks)
+        joined: Tensor = torch.block_diag(*blocks)
+        return joined
 
     planes = min(space_dim, time_dim)
     rapidity = max_rapidity * (2 * torch.rand(planes, dtype=dtype, device=device, generator=generator) - 1)

@@ -31,7 +31,8 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
         return f"E{self.dim}"
 
     def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
-        return self.inner(x, u, v, keepdim=True)
+        product: Tensor = self.inner(x, u, v, keepdim=True)
+        return product
 
     def expmap0(self, u: Tensor) -> Tensor:
         geometry.check(1, u=u)
@@ -93,7 +94,8 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
         stretch_x = 1 + self.k * safe_norm(x).square()
         stretch_y = 1 + self.k * safe_norm(y).square()
         room = stretch_x * stretch_y.transpose(-1, -2) - self.k * gap.square()
-        return 2 * stereographic.artan_k(gap / room.sqrt(), self.k)
+        half: Tensor = stereographic.artan_k(gap / room.sqrt(), self.k)
+        return 2 * half
 
 
 def _flat_dist(x: Tensor, y: Tensor | None) -> Tensor:

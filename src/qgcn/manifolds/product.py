@@ -47,12 +47,15 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     def dist(self, x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
         parts = zip(self.manifolds, self._split(x), self._split(y), strict=True)
         factors = torch.stack([space.dist(a, b) for space, a, b in parts], dim=-1)
-        return torch.linalg.vector_norm(factors, dim=-1, keepdim=keepdim)
+        combined: Tensor = torch.linalg.vector_norm(factors, dim=-1, keepdim=keepdim)
+        return combined
 
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         y = x if y is None else y
         parts = zip(self.manifolds, self._split(x), self._split(y), strict=True)
-        return torch.linalg.vector_norm(torch.stack([space.pairwise_dist(a, b) for space, a, b in parts]), dim=0)
+        factors = torch.stack([space.pairwise_dist(a, b) for space, a, b in parts])
+        combined: Tensor = torch.linalg.vector_norm(factors, dim=0)
+        return combined
 
     def expmap0(self, u: Tensor) -> Tensor:
         return torch.cat([space.expmap0(a) for space, a in zip(self.manifolds, self._split(u), strict=True)], dim=-1)

@@ -163,9 +163,7 @@ class Quadric(Space):
         for name, tensor in tensors.items():
             geometry.check(1, **{name: tensor})
             if tensor.shape[-1] != self.ambient_dim:
-                raise ValueError(
-                    f"{name} must have {self.ambient_dim} coordinates in {self}, got shape {tuple(tensor.shape)}"
-                )
+                raise ValueError(f"{name} must have {self.ambient_dim} coordinates in {self}, got shape {tuple(tensor.shape)}")
 
     def _check_point_on_manifold(self, x: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5) -> tuple[bool, str | None]:
         square = geometry.inner(x, x, time_dim=self.time_dim)
