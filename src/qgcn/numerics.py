@@ -24,13 +24,16 @@ __all__ = [
     "arc",
     "arc_over_sine",
     "arc_squared",
+    "at_least_tiny",
     "bounded_negative",
     "clip_chord",
     "cosh_root",
     "free_parameter",
     "limits",
+    "nearest_power_of_two",
     "positive_or_nan",
     "safe_norm",
+    "safe_sqrt",
     "sinhc_root",
     "unit_or_axis",
 ]
@@ -50,7 +53,7 @@ class Limits:
     ``x / |x|``, of size ``1 / norm``, can still be represented."""
 
     series: int
-    """Terms of the Taylor series at the joint, so that the remainder on ``|z| <= SERIES_RADIUS`` is below ``eps``."""
+    """Terms of the Taylor series at the joint, so that the remainder within the radii below is under ``eps``."""
 
     null: float
     """Relative size of ``<v, v>`` against ``|v|^2`` under which a vector counts as null: the rounding error of a
@@ -67,10 +70,11 @@ _LIMITS: Final = {torch.float32: _limits_of(torch.float32, 9), torch.float64: _l
 FLOAT_TYPES: Final = tuple(_LIMITS)
 """The types the geometry is defined for; half precision cannot hold a point of the manifold."""
 
-SERIES_RADIUS: Final = 0.5
-"""Distance from the joint within which derivatives of ``C`` and ``F`` are summed as series. Outside, the recurrence
-loses about ``1 / SERIES_RADIUS`` units in the last place an order; inside, the series of ``F`` gains three bits a term
-(its radius of convergence is 4)."""
+COSH_SERIES_RADIUS: Final = 4.0
+ARC_SERIES_RADIUS: Final = 0.5
+"""Distance from the joint within which second and higher derivatives of ``C`` and ``F`` are summed as series. Outside, the
+recurrence loses a factor of about the inverse radius an order; inside, the series of ``C`` converges whatever the radius,
+that of ``F`` gains three bits a term (its own radius of convergence is 4)."""
 
 MAX_LOG_BETA: Final = math.log(1e6)
 """A learnable ``|beta|`` stays within ``[1e-6, 1e6]``, wherever an optimiser takes its parameter."""
@@ -87,10 +91,20 @@ def limits(dtype: torch.dtype) -> Limits:
 # --- norms -------------------------------------------------------------------------------------------------------
 
 
+def safe_sqrt(x: Tensor) -> Tensor:
+    """Square root of numbers that are not negative; at 0, where its slope is infinite, derivatives are zero."""
+    positive = x > 0
+    return torch.where(positive, torch.where(positive, x, 1).sqrt(), 0)
+
+
 def safe_norm(x: Tensor) -> Tensor:
-    """Euclidean norm over the last axis, kept, shape ``(..., 1)``; its gradient at the zero vector is zero."""
-    norm: Tensor = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-    return norm
+    """Euclidean norm over the last axis, kept, shape ``(..., 1)``; at the zero vector derivatives are zero."""
+    return safe_sqrt((x * x).sum(-1, keepdim=True))
+
+
+def at_least_tiny(x: Tensor) -> Tensor:
+    """Raise to the smallest normal number what rounding has pushed to zero or below, where it stands under a root."""
+    return x.clamp_min(torch.finfo(x.dtype).tiny)
 
 
 def unit_or_axis(x: Tensor) -> Tensor:
@@ -101,9 +115,19 @@ def unit_or_axis(x: Tensor) -> Tensor:
     """
     axis = torch.zeros(x.shape[-1], dtype=x.dtype, device=x.device)
     axis[0] = 1
-    norm = safe_norm(x)
-    short = norm < limits(x.dtype).norm
-    return torch.where(short, axis, x) / torch.where(short, 1, norm)
+    square = (x * x).sum(-1, keepdim=True)
+    short = square < limits(x.dtype).norm ** 2
+    return torch.where(short, axis, x) / torch.where(short, 1, square).sqrt()
+
+
+_EXPONENT_BITS: Final = {torch.float32: (torch.int32, -(1 << 23)), torch.float64: (torch.int64, -(1 << 52))}
+"""Of each type: the integers of its width, and the mask of its sign and exponent."""
+
+
+def nearest_power_of_two(x: Tensor) -> Tensor:
+    """Return the power of two nearest to ``x`` by ratio, with the sign of ``x``: multiplying by it does not round."""
+    integers, mask = _EXPONENT_BITS[x.dtype]
+    return ((math.sqrt(2) * x).view(integers) & mask).view(x.dtype)
 
 
 # --- the value of beta ---------------------------------------------------------------------------------------------
@@ -138,11 +162,6 @@ def _horner(x: Tensor, coefficients: list[float]) -> Tensor:
     return total
 
 
-def _away_from_joint(x: Tensor, small: Tensor) -> Tensor:
-    """Replace ``x`` by a harmless number where the series is used, so that the unused side stays finite."""
-    return torch.where(small, SERIES_RADIUS, x)
-
-
 def _cosh_root(z: Tensor, order: int) -> Tensor:
     """Return the derivative of ``C`` of the given order, by its closed form, recurrence or series."""
     positive = z > 0
@@ -156,8 +175,8 @@ def _cosh_root(z: Tensor, order: int) -> Tensor:
     slope = torch.where(positive, torch.sinh(rise.clamp_min(tiny)), torch.sin(divisor)) / (2 * divisor)
     if order == 1:
         return slope
-    small = z.abs() <= SERIES_RADIUS
-    safe = _away_from_joint(z, small)
+    small = z.abs() <= COSH_SERIES_RADIUS
+    safe = torch.where(small, COSH_SERIES_RADIUS, z)  # keeps the unused side finite
     for n in range(order - 1):  # 4 z C^(n+2) + (4 n + 2) C^(n+1) = C^(n)
         value, slope = slope, (value - (4 * n + 2) * slope) / (4 * safe)
     coefficients = [
@@ -205,18 +224,38 @@ def sinhc_root(z: Tensor) -> Tensor:
 # --- arc, F and A --------------------------------------------------------------------------------------------------
 
 
-def clip_chord(r: Tensor) -> Tensor:
-    """Raise to ``-2`` what rounding has pushed below it.
+def clip_chord(r: Tensor, *, space_like: bool) -> Tensor:
+    """Raise to its lower bound what rounding has pushed below it.
 
-    The larger of ``q`` and ``p`` is at least ``-2`` for all points of the manifold, because they add up to ``-4``. Far
-    out, where ``<x, x>`` is lost in rounding, their sum is too.
+    The larger of ``q`` and ``p`` is at least ``-2`` for all points of the manifold, because they add up to ``-4``; with one
+    time dimension, where every chord is space-like, it is at least 0. Far out, where ``<x, x>`` is lost in rounding, so are
+    these bounds.
     """
-    return r.clamp_min(-2)
+    result: Tensor = _Clip.apply(r, 0 if space_like else -2)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Clip(Function):
+    """Raise to a bound, and let the gradient through: the bound is inside the domain, where functions have slopes."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(r: Tensor, lowest: float) -> Tensor:
+        return r.clamp_min(lowest)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad, None
 
 
 def _half_arc(r: Tensor, space_like: bool = False) -> Tensor:
     """Return ``|arc(r)| / 2`` from ``h = sqrt|r| / 2``: arsinh on one side of 0, arcsin on the other."""
-    size = r.abs()
+    size = r if space_like else r.abs()
     half = size.sqrt() / 2
     cosine = (1 + r / 4).sqrt()  # sqrt(1 + h^2) or sqrt(1 - h^2)
     # h + h^2 / (1 + cosine) keeps arsinh exact near 0; unlike torch.asinh, log1p is vectorised on the CPU
@@ -270,8 +309,8 @@ def _arc_squared(q: Tensor, order: int) -> Tensor:
     value = 2 * _half_arc(signed) / (size * (1 + signed / 4)).sqrt()
     if order == 1:
         return value
-    small = q.abs() <= SERIES_RADIUS
-    safe = _away_from_joint(q, small)
+    small = q.abs() <= ARC_SERIES_RADIUS
+    safe = torch.where(small, ARC_SERIES_RADIUS, q)  # keeps the unused side finite
     denominator = safe * (4 + safe)
     slope = (2 - (2 + safe) * value) / denominator  # q (4 + q) F'' + (2 + q) F' = 2
     for n in range(1, order - 1):

@@ -64,13 +64,9 @@ class PseudoRiemannianAdam(torch.optim.Optimizer):
         points = []
         for group in self.param_groups:
             for parameter in group["params"]:
-                if parameter.grad is None:
-                    continue
-                if parameter.grad.is_sparse:
-                    raise TypeError("sparse gradients are not supported, got one")
                 if isinstance(parameter, geoopt.ManifoldParameter):
                     points.append((parameter, group))
-                else:
+                elif parameter.grad is not None:
                     parameter.mul_(1 - group["lr"] * group["weight_decay"])
                     parameter.add_(self._direction(parameter, parameter.grad, parameter.grad.square(), group))
         for point, group in points:
@@ -79,7 +75,10 @@ class PseudoRiemannianAdam(torch.optim.Optimizer):
 
     def _move(self, point: "geoopt.ManifoldParameter", group: dict[str, Any]) -> None:
         manifold = point.manifold
-        x = manifold.projx(point)  # beta may have changed since the last step
+        x = manifold.projx(point)  # beta may have changed
+        if point.grad is None:
+            point.copy_(x)
+            return
         chi = manifold.egrad2rgrad(x, point.grad)
         target = manifold.retr(x, self._direction(point, chi, manifold.component_inner(x, chi), group))
         point.copy_(target)

@@ -13,7 +13,7 @@ from torch.autograd import Function
 
 from qgcn.numerics import FLOAT_TYPES, limits, positive_or_nan, safe_norm
 
-__all__ = ["causal_type", "check", "flip_time", "inner", "magnitude", "pole", "signed_sum", "square"]
+__all__ = ["causal_type", "check", "flip_time", "inner", "magnitude", "pole", "signs", "square"]
 
 
 def check(time_dim: int, **tensors: Tensor) -> None:
@@ -62,6 +62,8 @@ def magnitude(beta: Tensor | float, like: Tensor) -> Tensor:
         like: The tensor whose type and device are taken.
     """
     if isinstance(beta, Tensor):
+        if beta.ndim and beta.shape[-1] != 1:
+            raise ValueError(f"beta must be a scalar or have shape (..., 1), got {tuple(beta.shape)}")
         return positive_or_nan(-beta.to(dtype=like.dtype, device=like.device))
     if not -float("inf") < beta < 0:
         raise ValueError(f"beta must be negative and finite, got {beta}")
@@ -70,7 +72,8 @@ def magnitude(beta: Tensor | float, like: Tensor) -> Tensor:
 
 def flip_time(v: Tensor, *, time_dim: int) -> Tensor:
     """Apply ``J``: change the sign of the time coordinates. Law: its own inverse."""
-    return torch.cat((-v[..., :time_dim], v[..., time_dim:]), dim=-1)
+    check(time_dim, v=v)
+    return v * signs(v, time_dim)
 
 
 def inner(u: Tensor, v: Tensor, *, time_dim: int, keepdim: bool = False) -> Tensor:
@@ -84,28 +87,15 @@ def inner(u: Tensor, v: Tensor, *, time_dim: int, keepdim: bool = False) -> Tens
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
         keepdim: Return shape ``(..., 1)`` instead of ``(...)``.
     """
-    return signed_sum(u * v, time_dim=time_dim, keepdim=keepdim)
+    check(time_dim, u=u, v=v)
+    # one sum in the order of memory, the signs multiplied in: faster than two sums, and no less exact
+    return (u * v * signs(v, time_dim)).sum(-1, keepdim=keepdim)
 
 
-def signed_sum(terms: Tensor, *, time_dim: int, keepdim: bool) -> Tensor:
-    """Sum over the last axis with the time terms counted negatively.
-
-    One sum runs over everything, in the order of memory, and the shorter side is corrected for: on a CPU a sum costs as
-    much for each row as for each of its numbers, and a side of one coordinate needs none.
-    """
-    total = terms.sum(-1, keepdim=True)
-    space_dim = terms.shape[-1] - time_dim
-    if space_dim == 0:
-        result = -total
-    elif time_dim <= space_dim:
-        result = torch.sub(total, _sum(terms[..., :time_dim]), alpha=2)
-    else:
-        result = torch.sub(2 * _sum(terms[..., time_dim:]), total)
-    return result if keepdim else result.squeeze(-1)
-
-
-def _sum(terms: Tensor) -> Tensor:
-    return terms if terms.shape[-1] == 1 else terms.sum(-1, keepdim=True)
+def signs(like: Tensor, time_dim: int) -> Tensor:
+    """Return the diagonal of ``J``, shape ``(d,)``: -1 for time, 1 for space."""
+    is_time = torch.arange(like.shape[-1], device=like.device) < time_dim
+    return 1 - 2 * is_time.to(like.dtype)
 
 
 class _Square(Function):
@@ -115,7 +105,7 @@ class _Square(Function):
 
     @staticmethod
     def forward(v: Tensor, time_dim: int) -> Tensor:
-        return signed_sum(v * v, time_dim=time_dim, keepdim=True)
+        return (v * v).mul_(signs(v, time_dim)).sum(-1, keepdim=True)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, int], output: Tensor) -> None:

@@ -105,8 +105,8 @@ def logmap_flat(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) ->
 
     .. math:: \widehat\log_x(y) = \bigl(\log^{\mathbb S}_{x_t}(\psi(y)_t),\; y_s\bigr)
 
-    Where the time parts are opposite, the direction is fixed (the coordinate axis least along ``x``, made tangent) and the
-    gradient is zero.
+    Where the time parts are opposite, the direction is fixed (the coordinate axis least along ``x``, made tangent) and
+    its gradient is zero.
 
     Laws: tangent at ``x``; inverse of :func:`expmap_flat`; equal to :func:`logmap0` at the pole.
 
@@ -125,6 +125,6 @@ def logmap_flat(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) ->
     reached = is_connected(reference, target, beta=beta, time_dim=time_dim).unsqueeze(-1)
     axis = torch.nn.functional.one_hot(reference.abs().argmin(-1), time_dim).to(x.dtype)
     aside = project_tangent(reference, axis, beta=beta, time_dim=time_dim)
-    opposite = math.pi * size.sqrt() * unit_or_axis(aside)
-    time = torch.where(reached, logmap(reference, target, beta=beta, time_dim=time_dim), opposite.detach())
+    opposite = math.pi * size.sqrt() * unit_or_axis(aside.detach())
+    time = torch.where(reached, logmap(reference, target, beta=beta, time_dim=time_dim), opposite)
     return torch.cat((time, flat[..., time_dim:].expand(*time.shape[:-1], -1)), dim=-1)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from qgcn.geometry.ambient import check, magnitude, square
-from qgcn.geometry.chord import Chord, chord, chord_between_all, space_like_shortcut
+from qgcn.geometry.chord import Chord, chord, chord_between_all
 from qgcn.numerics import arc, arc_over_sine, arc_squared, cosh_root, sinhc_root
 
 __all__ = [
@@ -97,8 +97,8 @@ def logmap(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tens
     scale = torch.where(c.far, across_scale, arc_over_sine(toward))
     # y - c x from the shorter chord: (y - x) - (q/2) x where near, (y + x) + (p/2) x where far
     side = torch.where(c.far, 1, -1).to(x.dtype)
-    direction = torch.addcmul(torch.addcmul(y, side, x), side * c.square / 2, x)
-    return torch.where(c.connected, scale, torch.nan) * direction
+    velocity = torch.addcmul(scale * side * c.square / 2 * x, scale, torch.addcmul(y, side, x))
+    return torch.where(c.connected, velocity, torch.nan)
 
 
 def signed_sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -116,7 +116,7 @@ def signed_sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) 
     c = chord(x, y, size, time_dim=time_dim)
     toward, across = _one_sided(c)
     value = torch.where(c.far, -(math.pi + arc(across)).square(), arc_squared(toward))
-    return (size * torch.where(c.connected, value, torch.nan)).squeeze(-1)
+    return torch.where(c.connected, size * value, torch.nan).squeeze(-1)
 
 
 def dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -145,7 +145,7 @@ def dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor
 
 
 def sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
-    r"""Return the square of :func:`dist`; its gradient is finite at distance zero without being set to zero.
+    r"""Return the square of :func:`dist`, smooth at coincidence; at null separation, where it has a kink, one side's slope.
 
     Returns:
         Shape ``(...)``.
@@ -154,7 +154,9 @@ def sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tens
     size = magnitude(beta, x)
     c = chord(x, y, size, time_dim=time_dim)
     toward = torch.where(c.far, 0, c.square)
-    value = torch.where(c.far, (math.pi + arc(c.square)).square(), arc_squared(toward).abs())
+    # the sign that makes F positive; known in advance where only one occurs, so that the slope at 0 is right there
+    sign = 1 if time_dim == 1 else -1 if time_dim == x.shape[-1] else torch.where(toward < 0, -1, 1)
+    value = torch.where(c.far, (math.pi + arc(c.square)).square(), sign * arc_squared(toward))
     return (size * value).squeeze(-1)
 
 
@@ -167,13 +169,13 @@ def geodesic_dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) 
     check(time_dim, x=x, y=y)
     size = magnitude(beta, x)
     c = chord(x, y, size, time_dim=time_dim)
-    return (size.sqrt() * torch.where(c.connected, _length(c, time_dim), torch.nan)).squeeze(-1)
+    return torch.where(c.connected, size.sqrt() * _length(c, time_dim), torch.nan).squeeze(-1)
 
 
 def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, time_dim: int) -> Tensor:
     r"""Return :func:`dist` from every ``x`` to every ``y`` (to every ``x`` if none is given).
 
-    Memory grows as ``N M``, never as ``N M d``.
+    Memory grows as ``N M``, never as ``N M d``. Differentiable once.
 
     Args:
         x: Points, shape ``(..., N, d)``.
@@ -185,6 +187,9 @@ def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, t
         Shape ``(..., N, M)``.
     """
     y = x if y is None else y
+    for name, points in (("x", x), ("y", y)):
+        if points.ndim < 2:
+            raise ValueError(f"{name} must have shape (..., N, d), got {tuple(points.shape)}")
     check(time_dim, x=x.unsqueeze(-2), y=y.unsqueeze(-3))
     size = magnitude(beta, x)
     return size.sqrt() * _length(chord_between_all(x, y, size, time_dim=time_dim), time_dim)
@@ -192,8 +197,8 @@ def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, t
 
 def _length(c: Chord, time_dim: int) -> Tensor:
     """Return the length, in units of ``sqrt|beta|``, of the possibly broken geodesic that a chord belongs to."""
-    length = arc(c.square, space_like=space_like_shortcut(time_dim))
-    return torch.where(c.far, math.pi + length, length.abs())
+    length = arc(c.square, space_like=time_dim == 1)
+    return torch.where(c.far, math.pi + length, length if time_dim == 1 else length.abs())
 
 
 def _one_sided(c: Chord) -> tuple[Tensor, Tensor]:

@@ -5,9 +5,21 @@ from typing import Any
 
 import geoopt
 import torch
+from geoopt.manifolds.base import ScalingInfo
 from torch import Tensor
 
-__all__ = ["Space"]
+from qgcn import geometry
+from qgcn.numerics import FLOAT_TYPES, safe_sqrt
+
+__all__ = ["Space", "check_dim"]
+
+
+def check_dim(dim: int) -> None:
+    """Raise unless ``dim`` is a positive integer."""
+    if isinstance(dim, bool) or not isinstance(dim, int):
+        raise TypeError(f"dim must be an int, got {type(dim).__name__}")
+    if dim < 1:
+        raise ValueError(f"dim must be at least 1, got {dim}")
 
 
 class Space(geoopt.Manifold):  # type: ignore[misc]
@@ -18,6 +30,11 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
 
     ndim = 1
     reversible = False
+    __scaling__ = geoopt.Manifold.__scaling__.copy()  # how geoopt.Scaled is to scale what it does not know
+    __scaling__["expmap0"] = ScalingInfo(u=-1)
+    __scaling__["logmap0"] = ScalingInfo(1)
+    __scaling__["pairwise_dist"] = ScalingInfo(1)
+    __scaling__["component_inner"] = ScalingInfo()
 
     dim: int
     """Intrinsic dimension."""
@@ -61,6 +78,17 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
     def extra_repr(self) -> str:
         return ""
 
+    def norm(self, x: Tensor, u: Tensor, *, keepdim: bool = False) -> Tensor:
+        r"""Return :math:`\sqrt{|\langle u, u\rangle|}`: the length of time-like vectors is positive too."""
+        return safe_sqrt(self.inner(x, u, keepdim=keepdim).abs())
+
+    def _check(self, **tensors: Tensor) -> None:
+        """Raise unless the tensors fit the space and each other; the names given are the names in the message."""
+        geometry.check(1, **tensors)
+        for name, tensor in tensors.items():
+            if tensor.shape[-1] != self.ambient_dim:
+                raise ValueError(f"{name} must have {self.ambient_dim} coordinates in {self}, got shape {tuple(tensor.shape)}")
+
     def _check_shape(self, shape: torch.Size, name: str) -> tuple[bool, str | None]:
         if len(shape) >= 1 and shape[-1] == self.ambient_dim:
             return True, None
@@ -70,3 +98,18 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
         shape = torch.Size(geoopt.utils.size2shape(*size))
         self._assert_check_shape(shape, "size")
         return shape
+
+    def _normal(
+        self,
+        size: tuple[Any, ...],
+        std: float,
+        dtype: torch.dtype | None,
+        device: torch.device | None,
+        generator: torch.Generator | None,
+    ) -> Tensor:
+        """Draw normal vectors for :meth:`random`."""
+        if not std > 0:
+            raise ValueError(f"std must be positive, got {std}")
+        if (dtype or torch.get_default_dtype()) not in FLOAT_TYPES:
+            raise TypeError(f"dtype must be float32 or float64, got {dtype}")
+        return std * torch.randn(self._point_shape(size), dtype=dtype, device=device, generator=generator)

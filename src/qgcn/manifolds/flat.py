@@ -1,5 +1,6 @@
 """The Euclidean and the kappa-stereographic space: geoopt's, with the project's protocol."""
 
+import math
 from typing import Any
 
 import geoopt
@@ -7,9 +8,8 @@ import torch
 from geoopt.manifolds.stereographic import math as stereographic
 from torch import Tensor
 
-from qgcn import geometry
-from qgcn.manifolds.base import Space
-from qgcn.numerics import safe_norm
+from qgcn.manifolds.base import Space, check_dim
+from qgcn.numerics import at_least_tiny, safe_norm
 
 __all__ = ["Euclidean", "Stereographic"]
 
@@ -22,32 +22,55 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
     """
 
     def __init__(self, dim: int) -> None:
-        if dim < 1:
-            raise ValueError(f"dim must be at least 1, got {dim}")
+        check_dim(dim)
         super().__init__(ndim=1)
         self.dim = self.ambient_dim = dim
 
     def __str__(self) -> str:
         return f"E{self.dim}"
 
-    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
-        product: Tensor = self.inner(x, u, v, keepdim=True)
-        return product
+    def proju(self, x: Tensor, u: Tensor) -> Tensor:
+        self._check(x=x, u=u)
+        return u.expand(torch.broadcast_shapes(u.shape, x.shape))
+
+    egrad2rgrad = proju
+
+    def transp(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
+        self._check(x=x, y=y, v=v)
+        return v.expand(torch.broadcast_shapes(x.shape, y.shape, v.shape))
 
     def expmap0(self, u: Tensor) -> Tensor:
-        geometry.check(1, u=u)
+        self._check(u=u)
         return u
 
     def logmap0(self, x: Tensor) -> Tensor:
-        geometry.check(1, x=x)
+        self._check(x=x)
         return x
 
     def transp0(self, y: Tensor, u: Tensor) -> Tensor:
-        geometry.check(1, y=y, u=u)
+        self._check(y=y, u=u)
         return u.expand(torch.broadcast_shapes(u.shape, y.shape))
 
+    def dist(self, x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
+        self._check(x=x, y=y)
+        length = safe_norm(x - y)
+        return length if keepdim else length.squeeze(-1)
+
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        y = x if y is None else y
+        self._check(x=x.unsqueeze(-2), y=y.unsqueeze(-3))
         return _flat_dist(x, y)
+
+    def random(
+        self,
+        *size: Any,
+        std: float = 1.0,
+        dtype: torch.dtype | None = None,
+        device: torch.device | None = None,
+        generator: torch.Generator | None = None,
+    ) -> "geoopt.ManifoldTensor":
+        """Draw normal points."""
+        return geoopt.ManifoldTensor(self._normal(size, std, dtype, device, generator), manifold=self)
 
 
 class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
@@ -59,9 +82,13 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
         learnable: Make the curvature a parameter; its sign may change in training.
     """
 
+    __scaling__ = Space.__scaling__ | geoopt.Stereographic.__scaling__
+    norm = geoopt.Stereographic.norm
+
     def __init__(self, dim: int, kappa: float = 0.0, learnable: bool = False) -> None:
-        if dim < 1:
-            raise ValueError(f"dim must be at least 1, got {dim}")
+        check_dim(dim)
+        if not math.isfinite(kappa):
+            raise ValueError(f"kappa must be finite, got {kappa}")
         super().__init__(k=float(kappa), learnable=learnable)
         self.dim = self.ambient_dim = dim
         self.learnable = learnable
@@ -73,16 +100,33 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
         return f"kappa={self.k.item():.4g}, learnable={self.learnable}"
 
     def expmap0(self, u: Tensor, **options: Any) -> Tensor:
+        self._check(u=u)
         mapped: Tensor = geoopt.Stereographic.expmap0(self, u, **options)
         return mapped
 
     def logmap0(self, x: Tensor, **options: Any) -> Tensor:
+        self._check(x=x)
         mapped: Tensor = geoopt.Stereographic.logmap0(self, x, **options)
         return mapped
 
     def transp0(self, y: Tensor, u: Tensor, **options: Any) -> Tensor:
+        self._check(y=y, u=u)
         moved: Tensor = geoopt.Stereographic.transp0(self, y, u, **options)
         return moved
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False, dim: int = -1) -> Tensor:
+        # geoopt's own, not kept, has the shape of an outer product
+        product: Tensor = geoopt.Stereographic.inner(self, x, u, v, keepdim=True, dim=dim)
+        return product if keepdim else product.squeeze(dim)
+
+    def dist(self, x: Tensor, y: Tensor, *, keepdim: bool = False, dim: int = -1) -> Tensor:
+        self._check(x=x, y=y)
+        length: Tensor = geoopt.Stereographic.dist(self, x, y, keepdim=keepdim, dim=dim)
+        return length
+
+    def proju(self, x: Tensor, u: Tensor, *, dim: int = -1) -> Tensor:
+        self._check(x=x, u=u)
+        return u.expand(torch.broadcast_shapes(u.shape, x.shape))
 
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         r"""Return all distances without a ``(N, M, d)`` tensor.
@@ -90,14 +134,27 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
         .. math:: |(-x)\oplus y|^2 = \frac{|x-y|^2}{(1 + \kappa|x|^2)(1 + \kappa|y|^2) - \kappa|x-y|^2}
         """
         y = x if y is None else y
+        self._check(x=x.unsqueeze(-2), y=y.unsqueeze(-3))
         gap = _flat_dist(x, y)
-        stretch_x = 1 + self.k * safe_norm(x).square()
-        stretch_y = 1 + self.k * safe_norm(y).square()
-        room = stretch_x * stretch_y.transpose(-1, -2) - self.k * gap.square()
+        stretch_x = 1 + self.k * (x * x).sum(-1, keepdim=True)
+        stretch_y = 1 + self.k * (y * y).sum(-1, keepdim=True)
+        room = at_least_tiny(stretch_x * stretch_y.transpose(-1, -2) - self.k * gap.square())  # zero at an antipode
         half: Tensor = stereographic.artan_k(gap / room.sqrt(), self.k)
         return 2 * half
 
+    def random(
+        self,
+        *size: Any,
+        std: float = 1.0,
+        dtype: torch.dtype | None = None,
+        device: torch.device | None = None,
+        generator: torch.Generator | None = None,
+    ) -> "geoopt.ManifoldTensor":
+        """Draw points from a normal distribution in the tangent space of the origin, wrapped around the manifold."""
+        u = self._normal(size, std, dtype, device, generator)
+        with torch.no_grad():
+            return geoopt.ManifoldTensor(self.expmap0(u), manifold=self)
 
-def _flat_dist(x: Tensor, y: Tensor | None) -> Tensor:
-    y = x if y is None else y
+
+def _flat_dist(x: Tensor, y: Tensor) -> Tensor:
     return torch.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist")

@@ -15,7 +15,7 @@ _EXPECTED = "expected E10, H10, S10, K10, Q7,3 (space,time) or a product such as
 def parse_space(name: str, *, learnable: bool = False) -> Space:
     """Build the space that a name stands for.
 
-    Laws: ``str(parse_space(name)) == name``.
+    Laws: ``str(parse_space(str(space))) == str(space)``.
 
     ========  ==========================================================  ===============
     name      space                                                       coordinates
@@ -37,22 +37,22 @@ def parse_space(name: str, *, learnable: bool = False) -> Space:
     """
     if not isinstance(name, str):
         raise TypeError(f"a space is named by a string, got {type(name).__name__}")
-    factors = [_parse_factor(part, name, learnable) for part in re.split(r"[xX]", name.replace(" ", ""))]
+    factors = [_parse_factor(part, name, learnable) for part in re.split(r"[xX]", "".join(name.split()))]
     return factors[0] if len(factors) == 1 else Product(*factors)
 
 
 def _parse_factor(part: str, name: str, learnable: bool) -> Space:
-    match = re.fullmatch(r"(?:([EHSK])(\d{1,6})|Q(\d{1,6}),(\d{1,6}))", part.upper(), flags=re.ASCII)
+    match = re.fullmatch(r"([EHSKehsk])([0-9]{1,6})|[Qq]([0-9]{1,6}),([0-9]{1,6})", part)
     if match is None:
         raise ValueError(f"unknown space {name!r}: {_EXPECTED}")
     letter, dim, space_dim, time_dim = match.groups()
     try:
         if letter is None:
             return PseudoHyperboloid(int(space_dim), int(time_dim), learnable=learnable)
-        if letter == "E":
+        if letter in "Ee":
             return Euclidean(int(dim))
         kind: type[Hyperboloid] | type[Sphere] | type[Stereographic]
-        kind = {"H": Hyperboloid, "S": Sphere, "K": Stereographic}[letter]
+        kind = {"H": Hyperboloid, "S": Sphere, "K": Stereographic}[letter.upper()]
         return kind(int(dim), learnable=learnable)
     except ValueError as error:
         raise ValueError(f"no space {part!r}: {error}") from None

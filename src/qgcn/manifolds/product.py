@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from qgcn.manifolds.base import Space
+from qgcn.numerics import safe_norm
 
 __all__ = ["Product"]
 
@@ -23,6 +24,9 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     def __init__(self, *spaces: Space) -> None:
         if len(spaces) < 2:
             raise ValueError(f"a product needs at least two spaces, got {len(spaces)}")
+        for space in spaces:
+            if not isinstance(space, Space):
+                raise TypeError(f"the factors of a product must be spaces of this package, got {type(space).__name__}")
         super().__init__(*((space, space.ambient_dim) for space in spaces))
         self.dim = sum(space.dim for space in spaces)
         self.ambient_dim = sum(space.ambient_dim for space in spaces)
@@ -44,35 +48,98 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     def _check_shape(self, shape: torch.Size, name: str) -> tuple[bool, str | None]:
         return Space._check_shape(self, shape, name)
 
+    # --- factor by factor: geoopt's own loops reshape, which fails for empty batches -------------------------------
+
+    def projx(self, x: Tensor) -> Tensor:
+        return self._join("projx", x=x)
+
+    def proju(self, x: Tensor, u: Tensor) -> Tensor:
+        return self._join("proju", x=x, u=u)
+
+    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
+        return self._join("egrad2rgrad", x=x, u=u)
+
+    def expmap(self, x: Tensor, u: Tensor) -> Tensor:
+        return self._join("expmap", x=x, u=u)
+
+    def retr(self, x: Tensor, u: Tensor) -> Tensor:
+        return self._join("retr", x=x, u=u)
+
+    def logmap(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._join("logmap", x=x, y=y)
+
+    def transp(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
+        return self._join("transp", x=x, y=y, v=v)
+
+    def expmap0(self, u: Tensor) -> Tensor:
+        return self._join("expmap0", u=u)
+
+    def logmap0(self, x: Tensor) -> Tensor:
+        return self._join("logmap0", x=x)
+
+    def transp0(self, y: Tensor, u: Tensor) -> Tensor:
+        return self._join("transp0", y=y, u=u)
+
+    def expmap_transp(self, x: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.expmap(x, u)
+        return y, self.transp(x, y, v)
+
+    def retr_transp(self, x: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.retr(x, u)
+        return y, self.transp(x, y, v)
+
+    def transp_follow_expmap(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        return self.expmap_transp(x, u, v)[1]
+
+    def transp_follow_retr(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        return self.retr_transp(x, u, v)[1]
+
+    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
+        """Return each factor's, repeated over the factor's coordinates."""
+        parts = self._each("component_inner", x=x, u=u, v=u if v is None else v)
+        spread = [part.expand(*part.shape[:-1], space.ambient_dim) for space, part in zip(self.manifolds, parts, strict=True)]
+        return torch.cat(spread, dim=-1)
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
+        total = torch.stack(self._each("inner", x=x, u=u, v=u if v is None else v)).sum(0)
+        return total.unsqueeze(-1) if keepdim else total
+
+    def dist2(self, x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
+        total = torch.stack(self._each("dist2", x=x, y=y)).sum(0)
+        return total.unsqueeze(-1) if keepdim else total
+
     def dist(self, x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
-        parts = zip(self.manifolds, self._split(x), self._split(y), strict=True)
-        factors = torch.stack([space.dist(a, b) for space, a, b in parts], dim=-1)
-        combined: Tensor = torch.linalg.vector_norm(factors, dim=-1, keepdim=keepdim)
-        return combined
+        length = safe_norm(torch.stack(self._each("dist", x=x, y=y), dim=-1))
+        return length if keepdim else length.squeeze(-1)
 
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         y = x if y is None else y
+        self._check(x=x.unsqueeze(-2), y=y.unsqueeze(-3))
         parts = zip(self.manifolds, self._split(x), self._split(y), strict=True)
-        factors = torch.stack([space.pairwise_dist(a, b) for space, a, b in parts])
-        combined: Tensor = torch.linalg.vector_norm(factors, dim=0)
+        combined: Tensor = torch.linalg.vector_norm(torch.stack([space.pairwise_dist(a, b) for space, a, b in parts]), dim=0)
         return combined
 
-    def expmap0(self, u: Tensor) -> Tensor:
-        return torch.cat([space.expmap0(a) for space, a in zip(self.manifolds, self._split(u), strict=True)], dim=-1)
-
-    def logmap0(self, x: Tensor) -> Tensor:
-        return torch.cat([space.logmap0(a) for space, a in zip(self.manifolds, self._split(x), strict=True)], dim=-1)
-
-    def transp0(self, y: Tensor, u: Tensor) -> Tensor:
-        parts = zip(self.manifolds, self._split(y), self._split(u), strict=True)
-        return torch.cat([space.transp0(a, b) for space, a, b in parts], dim=-1)
+    def origin(self, *size: Any, **options: Any) -> "geoopt.ManifoldTensor":
+        """Return the origins of the factors."""
+        return self._draw("origin", size, options)
 
     def random(self, *size: Any, **options: Any) -> "geoopt.ManifoldTensor":
         """Draw each factor's coordinates as the factor does."""
+        return self._draw("random", size, options)
+
+    def _draw(self, name: str, size: tuple[Any, ...], options: dict[str, Any]) -> "geoopt.ManifoldTensor":
         batch = self._point_shape(size)[:-1]
-        parts = [space.random(*batch, space.ambient_dim, **options) for space in self.manifolds]
+        parts = [getattr(space, name)(*batch, space.ambient_dim, **options) for space in self.manifolds]
         return geoopt.ManifoldTensor(torch.cat(parts, dim=-1), manifold=self)
 
     def _split(self, x: Tensor) -> tuple[Tensor, ...]:
-        self._assert_check_shape(x.shape, "x")
         return torch.split(x, [space.ambient_dim for space in self.manifolds], dim=-1)
+
+    def _each(self, name: str, **tensors: Tensor) -> list[Tensor]:
+        """Call a method of every factor with its share of the tensors."""
+        self._check(**tensors)
+        shares = zip(*(self._split(tensor) for tensor in tensors.values()), strict=True)
+        return [getattr(space, name)(*share) for space, share in zip(self.manifolds, shares, strict=True)]
+
+    def _join(self, name: str, **tensors: Tensor) -> Tensor:
+        return torch.cat(self._each(name, **tensors), dim=-1)

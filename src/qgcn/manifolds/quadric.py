@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from qgcn import geometry
-from qgcn.manifolds.base import Space
+from qgcn.manifolds.base import Space, check_dim
 from qgcn.numerics import bounded_negative, free_parameter
 
 __all__ = ["Hyperboloid", "PseudoHyperboloid", "Quadric", "Sphere"]
@@ -19,13 +19,13 @@ class Quadric(Space):
 
     Holds beta and calls :mod:`qgcn.geometry`. Points are put back onto the manifold after every map that leaves it by
     rounding. A learnable beta is stored as a free number that is mapped to a negative one, so no step of an optimiser can
-    leave the family; it is kept in float64 and cast to the type of the points.
+    leave the family. Beta is stored in float64 (unless the module is cast) and used in the type of the points.
     """
 
     def __init__(self, ambient_dim: int, time_dim: int, beta: float = -1.0, learnable: bool = False) -> None:
         super().__init__()
-        if isinstance(beta, Tensor):
-            beta = float(beta)
+        if isinstance(beta, bool) or not isinstance(beta, int | float):
+            raise TypeError(f"beta must be a number, got {type(beta).__name__}")
         if not -float("inf") < beta < 0:
             raise ValueError(f"beta must be negative and finite, got {beta}")
         self.ambient_dim = ambient_dim
@@ -100,10 +100,6 @@ class Quadric(Space):
         result = geometry.inner(u, v, time_dim=self.time_dim, keepdim=keepdim)
         return result.expand(torch.broadcast_shapes(result.shape, x.shape[:-1] + (1,) * keepdim))
 
-    def norm(self, x: Tensor, u: Tensor, *, keepdim: bool = False) -> Tensor:
-        r"""Return :math:`\sqrt{|\langle u, u\rangle|}`: the length of time-like vectors is positive too."""
-        return self.inner(x, u, keepdim=keepdim).abs().sqrt()
-
     def origin(
         self,
         *size: Any,
@@ -112,7 +108,8 @@ class Quadric(Space):
         seed: int | None = 42,
     ) -> "geoopt.ManifoldTensor":
         r"""Return the south pole :math:`(\sqrt{|\beta|}, 0, \dots)`, repeated to the given shape; ``seed`` is not used."""
-        like = torch.empty(0, dtype=dtype, device=device)
+        like = torch.empty(1, dtype=dtype, device=device)
+        geometry.check(1, origin=like)
         pole = geometry.pole(self.ambient_dim, beta=self.beta.detach(), like=like)
         return geoopt.ManifoldTensor(pole.expand(self._point_shape(size)).clone(), manifold=self)
 
@@ -125,12 +122,9 @@ class Quadric(Space):
         generator: torch.Generator | None = None,
     ) -> "geoopt.ManifoldTensor":
         """Draw points from a normal distribution in the tangent space of the pole, wrapped around the manifold."""
-        if not std > 0:
-            raise ValueError(f"std must be positive, got {std}")
-        u = torch.randn(self._point_shape(size), dtype=dtype, device=device, generator=generator)
+        u = self._normal(size, std, dtype, device, generator)
         with torch.no_grad():
-            scale = std * (-self.beta).sqrt().to(dtype=u.dtype, device=u.device)
-            return geoopt.ManifoldTensor(self.expmap0(scale * u), manifold=self)
+            return geoopt.ManifoldTensor(self.expmap0((-self.beta).sqrt().to(u) * u), manifold=self)
 
     # --- at the pole ---------------------------------------------------------------------------------------------
 
@@ -157,13 +151,6 @@ class Quadric(Space):
         return geometry.pairwise_dist(x, y, **self._form)
 
     # --- checks --------------------------------------------------------------------------------------------------
-
-    def _check(self, **tensors: Tensor) -> None:
-        """Raise unless the tensors fit the space; what must fit among them is checked by the geometry."""
-        for name, tensor in tensors.items():
-            geometry.check(1, **{name: tensor})
-            if tensor.shape[-1] != self.ambient_dim:
-                raise ValueError(f"{name} must have {self.ambient_dim} coordinates in {self}, got shape {tuple(tensor.shape)}")
 
     def _check_point_on_manifold(self, x: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5) -> tuple[bool, str | None]:
         square = geometry.inner(x, x, time_dim=self.time_dim)
@@ -252,7 +239,7 @@ class Hyperboloid(Quadric):
     """
 
     def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
-        _check_dim(dim)
+        check_dim(dim)
         super().__init__(dim + 1, 1, beta, learnable)
 
     def __str__(self) -> str:
@@ -280,6 +267,21 @@ class Hyperboloid(Quadric):
         self._check(x=x, u=u)
         return self.proju(x, geometry.flip_time(u, time_dim=1))
 
+    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
+        """Return the inner product, taken at the pole after transport: no rounding can make a square negative there.
+
+        Far out ``<u, u>`` is the difference of large squares; adaptive optimisers take its root.
+        """
+        v = u if v is None else v
+        pole = geometry.pole(self.ambient_dim, beta=self.beta, like=x)
+        at_pole = [geometry.transport(x, pole, w, **self._form)[..., 1:] for w in (u, v)]
+        return (at_pole[0] * at_pole[1]).sum(-1, keepdim=True)
+
+    def _check_point_on_manifold(self, x: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5) -> tuple[bool, str | None]:
+        if not bool((x[..., 0] > 0).all()):
+            return False, "x is not on the upper sheet: its first coordinate is not positive"
+        return super()._check_point_on_manifold(x, atol=atol, rtol=rtol)
+
 
 class Sphere(Quadric):
     r"""The sphere :math:`\mathbb S^n` of radius :math:`\sqrt{|\beta|}` and curvature ``-1 / beta``, with its positive metric.
@@ -293,7 +295,7 @@ class Sphere(Quadric):
     """
 
     def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
-        _check_dim(dim)
+        check_dim(dim)
         super().__init__(dim + 1, dim + 1, beta, learnable)
 
     def __str__(self) -> str:
@@ -305,10 +307,3 @@ class Sphere(Quadric):
     def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
         """Turn a Euclidean gradient into the Riemannian one."""
         return self.proju(x, u)
-
-
-def _check_dim(dim: int) -> None:
-    if isinstance(dim, bool) or not isinstance(dim, int):
-        raise TypeError(f"dim must be an int, got {type(dim).__name__}")
-    if dim < 1:
-        raise ValueError(f"dim must be at least 1, got {dim}")

@@ -1,0 +1,99 @@
+"""Points, pairs and tangent vectors for the tests: ordinary ones, and the ones that break naive code."""
+
+import math
+
+import torch
+
+from qgcn import geometry
+
+SIGNATURES = ((0, 1), (1, 1), (2, 1), (15, 1), (7, 3), (1, 2), (2, 2), (3, 7), (0, 2), (0, 16))
+BETAS = (-0.05, -1.0, -20.0)
+
+
+def generator(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def tangent(x, beta, time_dim, seed=0):
+    u = torch.randn(x.shape, dtype=x.dtype, generator=generator(seed))
+    return geometry.project_tangent(x, u, beta=beta, time_dim=time_dim)
+
+
+def points_at_radius(n, s, t, beta, radius, dtype, seed=0):
+    """Return points a boost of the given rapidity away from the sphere at the centre, in every direction."""
+    return (math.sqrt(-beta) * _boosted_frame(n, s, t, radius, seed)[0]).to(dtype)
+
+
+def _boosted_frame(n, s, t, radius, seed):
+    """Return points of the unit manifold and two tangent vectors at each, drawn at the centre and boosted outwards."""
+    source = generator(seed)
+    time = torch.randn(n, t, dtype=torch.float64, generator=source)
+    time = time / time.norm(dim=-1, keepdim=True)
+    axis = torch.randn(n, s, dtype=torch.float64, generator=source)
+    axis = axis / axis.norm(dim=-1, keepdim=True) if s else axis
+    rise, run = (math.cosh(radius), math.sinh(radius)) if s else (1.0, 0.0)
+
+    def tangent_vector():
+        turn, step = (torch.randn(n, k, dtype=torch.float64, generator=source) for k in (t, s))
+        turn = turn - (turn * time).sum(-1, keepdim=True) * time
+        length = (turn.square().sum(-1, keepdim=True) + step.square().sum(-1, keepdim=True)).sqrt()
+        turn, step = turn / length, step / length
+        along = (step * axis).sum(-1, keepdim=True)
+        return torch.cat((turn + run * along * time, step + (rise - 1) * along * axis), dim=-1)
+
+    return torch.cat((rise * time, run * axis), dim=-1), tangent_vector(), tangent_vector()
+
+
+def pairs_at_separation(n, s, t, beta, radius, separation, dtype, seed=0):
+    """Return about ``n`` pairs a given length apart, time-like and space-like ones where both exist, and a tangent vector.
+
+    Radius and separation are in units of ``sqrt|beta|``; space-like pairs stay within the radius. Nearly null pairs are left
+    out (seen from the centre, the two parts of the step differ by at least half of their sum), and so are pairs that rounding
+    to ``dtype`` has moved apart or together by a quarter.
+    """
+    x, v, u = _boosted_frame(60 * n, s, t, max(radius - separation, 0.0), seed)
+    square = geometry.inner(v, v, time_dim=t, keepdim=True)  # of a vector of length 1 seen from the centre
+    v = separation * v / square.abs().sqrt()
+    y = geometry.expmap(x, v, beta=-1.0, time_dim=t)
+    x, y, u = ((math.sqrt(-beta) * each).to(dtype) for each in (x, y, u))
+    form = {"beta": beta, "time_dim": t}
+    x, y = (geometry.project(point, **form) for point in (x, y))
+    # rounding the points must not have moved them by as much as they are apart
+    gap = (x - y).double()
+    chord = 2 * (torch.where(square > 0, math.cosh(separation), math.cos(separation)) - 1)
+    kept = (geometry.inner(gap, gap, time_dim=t, keepdim=True) / -beta / chord - 1).abs() < 0.5
+    kinds = [(kept & (square * sign >= 0.5)).squeeze(-1) for sign in (1, -1)]
+    rows = torch.cat([kind.nonzero().flatten()[: n // 2] for kind in kinds])
+    return x[rows], y[rows], geometry.project_tangent(x, u, **form)[rows]
+
+
+def awkward_pairs(n, s, t, beta, dtype, seed=0):
+    """Return about ``n`` pairs, ordinary and adversarial mixed: see the list in the body."""
+    d, m, source = s + t, max(n // 20, 1), generator(seed)
+    form = {"beta": beta, "time_dim": t}
+    root = math.sqrt(-beta)
+
+    def ordinary(std=1.0):
+        return geometry.sample((m, d), std=std, dtype=dtype, generator=source, **form)
+
+    def nudged(x, size):
+        step = torch.randn(m, d, dtype=dtype, generator=source) * root * size
+        return geometry.project(x + step, **form)
+
+    pole = geometry.pole(d, beta=beta, like=torch.empty(0, dtype=dtype)).expand(m, d)
+    pairs = [(ordinary(), ordinary()), (ordinary(3.0), ordinary(3.0)), (ordinary(1e-3), ordinary(1e-3))]
+    for x in (ordinary(), pole, ordinary(3.0)):
+        pairs += [(x, x), (x, -x), (x, nudged(x, 1e-3)), (x, nudged(-x, 1e-3))]
+        pairs += [(x, nudged(x, 1e-7)), (x, nudged(-x, 1e-7))]
+    distant = points_at_radius(m, s, t, beta, 30.0, dtype, seed)
+    pairs += [(pole, distant), (distant, pole)]
+    for radius in (8.0, 15.0, 20.0 if dtype == torch.float32 else 30.0):
+        far = points_at_radius(m, s, t, beta, radius, dtype, seed + 1)
+        other = points_at_radius(m, s, t, beta, radius, dtype, seed + 2)
+        pairs += [(far, other), (far, far), (far, -far), (far, pole), (far, nudged(far, 1e-3))]
+    if s >= 1 and t >= 2:  # exactly null: equal steps along a time and a space axis, at a right angle to x
+        step = torch.zeros(m, d, dtype=dtype)
+        step[:, 1] = step[:, t] = torch.randn(m, dtype=dtype, generator=source).exp() * root
+        pairs += [(pole, pole + step), (pole, -(pole + step)), (pole + step, pole), (pole + step, pole + 2 * step)]
+    x, y = (torch.cat(side) for side in zip(*pairs, strict=True))
+    return x.contiguous(), y.contiguous()

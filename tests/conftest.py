@@ -1,0 +1,11 @@
+import os
+
+import torch
+from hypothesis import settings
+
+torch.set_num_threads(1)  # tests run in two processes on two cores
+
+# the same examples in every run: a failure seen once is seen again
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=30, print_blob=True)
+settings.register_profile("search", deadline=None, max_examples=300)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
