@@ -29,6 +29,15 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
     def __str__(self) -> str:
         return f"E{self.dim}"
 
+    # geoopt's own versions of the next four fail for empty batches
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
+        v = u if v is None else v
+        self._check(x=x, u=u, v=v)
+        product = (u * v).sum(-1, keepdim=True)
+        product = product.expand(torch.broadcast_shapes(product.shape, (*x.shape[:-1], 1)))
+        return product if keepdim else product.squeeze(-1)
+
     def proju(self, x: Tensor, u: Tensor) -> Tensor:
         self._check(x=x, u=u)
         return u.expand(torch.broadcast_shapes(u.shape, x.shape))

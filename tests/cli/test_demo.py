@@ -1,0 +1,48 @@
+"""The real command in a real process."""
+
+import subprocess
+import sys
+
+import pytest
+
+import qgcn
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, "-m", "qgcn", *arguments], capture_output=True, text=True, timeout=300)
+
+
+def test_demo_embeds_the_graph_and_says_so():
+    result = run("demo", "--steps", "150")
+    assert result.returncode == 0, result.stderr
+    assert "180 nodes" in result.stdout
+    line = next(line for line in result.stdout.splitlines() if "neighbours found" in line)
+    before, after = (float(part.strip().rstrip("%")) for part in line.replace("│", "┃").split("┃")[2:4])
+    assert before < 5
+    assert after > 90
+    assert "150/150" in result.stdout
+
+
+def test_version_and_help():
+    assert run("--version").stdout == f"qgcn {qgcn.__version__}\n"
+    assert "--space" in run("demo", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("demo", "--space", "Q0,0"), "no space 'Q0,0': time_dim must be at least 1, got 0"),
+        (("demo", "--space", "R10"), "unknown space 'R10': expected E10, H10"),
+        (("demo", "--steps", "0"), "--steps"),
+        (("demo", "--steps", "many"), "--steps"),
+        (("demo", "--sapce", "H5"), "--sapce"),
+        (("damo",), "damo"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(arguments, expected):
+    result = run(*arguments)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("qgcn: ")
+    assert expected in result.stderr

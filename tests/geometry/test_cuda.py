@@ -1,0 +1,57 @@
+"""On a GPU: the same numbers, and no step that waits for the device."""
+
+import pytest
+import torch
+
+from cases import SIGNATURES, awkward_pairs, tangent
+from qgcn import geometry
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+NAMES = ("dist", "sqdist", "logmap", "signed_sqdist", "is_connected", "transport", "expmap0", "logmap0", "project")
+
+
+def call(name, x, y, u, beta, t):
+    arguments = {"transport": (x, y, u), "expmap0": (u,), "logmap0": (x,), "project": (x,)}.get(name, (x, y))
+    return getattr(geometry, name)(*arguments, beta=beta, time_dim=t)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("s", "t"), SIGNATURES)
+def test_maps_agree_with_the_cpu(s, t, name):
+    x, y = awkward_pairs(2000, s, t, -0.7, torch.float64)
+    moderate = (x.norm(dim=-1) < 100) & (y.norm(dim=-1) < 100)
+    x, y = x[moderate], y[moderate]
+    u = tangent(x, -0.7, t)
+    here = call(name, x, y, u, -0.7, t)
+    there = call(name, *(each.cuda() for each in (x, y, u)), -0.7, t).cpu()
+    if name == "is_connected":
+        assert (here == there).float().mean() > 0.999  # pairs exactly at the edge may fall to either side
+    else:
+        both = here.isfinite() & there.isfinite()
+        assert both.float().mean() >= here.isfinite().float().mean() - 1e-3
+        torch.testing.assert_close(there[both], here[both], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("t", [1, 3, 8])
+@pytest.mark.parametrize("name", [*NAMES, "pairwise_dist"])
+def test_maps_and_their_gradients_do_not_wait_for_the_device(name, t):
+    x, y = (each.cuda() for each in awkward_pairs(200, 8 - t, t, -0.7, torch.float32))
+    u = tangent(x.cpu(), -0.7, t).cuda()
+    beta = torch.tensor(-0.7, dtype=torch.float64, device="cuda", requires_grad=True)
+    leaves = [each.clone().requires_grad_() for each in (x, y, u)]
+    call(name, *leaves, beta, t)  # the first call may load kernels
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        result = call(name, *leaves, beta, t)
+        if result.is_floating_point():
+            torch.autograd.grad(result.nan_to_num().sum(), [*leaves, beta], allow_unused=True)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_mixed_devices_are_refused():
+    x = torch.ones(3)
+    with pytest.raises(TypeError, match="x is on cpu but y is on cuda"):
+        geometry.dist(x, x.cuda(), beta=-1.0, time_dim=1)

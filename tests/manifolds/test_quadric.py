@@ -1,0 +1,162 @@
+import math
+
+import geoopt
+import pytest
+import torch
+
+import qgcn
+from cases import awkward_pairs, generator, points_at_radius, tangent
+from qgcn import PseudoHyperboloid, geometry
+from qgcn.manifolds import Hyperboloid, Sphere
+
+
+def test_the_names_others_rely_on_are_there():
+    manifold = qgcn.PseudoHyperboloid(space_dim=7, time_dim=3, beta=-1.0, learnable=False)
+    assert isinstance(manifold, geoopt.Manifold)
+    assert str(manifold) == "Q7,3"
+    assert repr(manifold) == "Q7,3(beta=-1, learnable=False)"
+    assert manifold.beta == -1
+    assert (manifold.dim, manifold.ambient_dim) == (9, 10)
+    names = "inner projx proju expmap logmap transp dist retr egrad2rgrad origin random"
+    ours = "expmap0 logmap0 translate is_connected pairwise_dist beta"
+    for name in f"{names} {ours}".split():
+        assert hasattr(manifold, name)
+
+
+def test_methods_call_the_geometry_with_the_manifolds_beta():
+    manifold = PseudoHyperboloid(3, 2, beta=-0.3)
+    form = {"beta": -0.3, "time_dim": 2}
+    x, y = awkward_pairs(60, 3, 2, -0.3, torch.float64)
+    x, y = x[:60], y[:60]
+    b = torch.tensor([0.0, 0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
+    torch.testing.assert_close(manifold.dist(x, y), geometry.dist(x, y, **form))
+    torch.testing.assert_close(manifold.pairwise_dist(x, y), geometry.pairwise_dist(x, y, **form))
+    torch.testing.assert_close(manifold.logmap0(x), geometry.logmap0(x, **form))
+    assert (manifold.is_connected(x, y) == geometry.is_connected(x, y, **form)).all()
+    expected = geometry.translate(x, b, **form)
+    torch.testing.assert_close(manifold.translate(x, b), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("beta", [-0.01, -1.0, -50.0])
+def test_learnable_beta_is_stored_free_and_stays_negative_under_any_step(beta):
+    manifold = PseudoHyperboloid(2, 2, beta=beta, learnable=True)
+    assert manifold.beta.item() == pytest.approx(beta, rel=1e-12)
+    assert [name for name, _ in manifold.named_parameters()] == ["free_beta"]
+    for step in (1e30, -1e30):
+        with torch.no_grad():
+            manifold.free_beta.fill_(step)
+        assert -1.1e6 < manifold.beta.item() < 0
+
+
+def test_fixed_beta_is_exact_in_float64_and_no_parameter():
+    manifold = PseudoHyperboloid(2, 2, beta=-0.1)
+    assert manifold.beta.item() == -0.1
+    assert list(manifold.parameters()) == []
+    x = manifold.random(10, 4, dtype=torch.float64)
+    torch.testing.assert_close(
+        geometry.inner(x, x, time_dim=2), torch.full((10,), -0.1, dtype=torch.float64), rtol=1e-13, atol=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"space_dim": 3, "time_dim": 0}, ValueError, "time_dim must be at least 1, got 0"),
+        ({"space_dim": -1, "time_dim": 2}, ValueError, "space_dim must be at least 0, got -1"),
+        ({"space_dim": 2.0, "time_dim": 2}, TypeError, "space_dim must be an int, got float"),
+        ({"space_dim": 2, "time_dim": True}, TypeError, "time_dim must be an int, got bool"),
+        ({"space_dim": 2, "time_dim": 2, "beta": 0.0}, ValueError, "beta must be negative and finite, got 0.0"),
+        ({"space_dim": 2, "time_dim": 2, "beta": 1.0}, ValueError, "beta must be negative and finite, got 1.0"),
+        ({"space_dim": 2, "time_dim": 2, "beta": math.nan}, ValueError, "beta must be negative and finite, got nan"),
+        ({"space_dim": 2, "time_dim": 2, "beta": "x"}, TypeError, "beta must be a number, got str"),
+        ({"space_dim": 2, "time_dim": 2, "beta": -1e9, "learnable": True}, ValueError, "learnable beta must lie in"),
+    ],
+)
+def test_impossible_manifolds_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        PseudoHyperboloid(**arguments)
+
+
+def test_check_point_and_vector_tell_what_is_off():
+    manifold = PseudoHyperboloid(3, 2)
+    x = manifold.random(5, 5)
+    ok, reason = manifold.check_point_on_manifold(1.1 * x, explain=True)
+    assert not ok
+    assert "<x, x> is not -1" in reason
+    ok, reason = manifold.check_vector_on_tangent(x, x.as_subclass(torch.Tensor), explain=True)
+    assert not ok
+    assert "<x, u> is not 0" in reason
+    with pytest.raises(ValueError, match=r"x must have 5 coordinates in Q3,2, got shape \(2, 4\)"):
+        geoopt.ManifoldParameter(torch.zeros(2, 4), manifold=manifold)
+
+
+def test_member_of_a_geoopt_product_with_geoopts_own_manifolds():
+    product = geoopt.ProductManifold((PseudoHyperboloid(3, 2), 5), (geoopt.Lorentz(), 4), (geoopt.Euclidean(1), 2))
+    parts = [(PseudoHyperboloid(3, 2).random(6, 5), geoopt.Lorentz().random_normal(6, 4)) for _ in range(2)]
+    x, y = (product.pack_point(*part, torch.randn(6, 2)) for part in parts)
+    product.assert_check_point_on_manifold(x)
+    parameter = geoopt.ManifoldParameter(x, manifold=product)
+    before = product.dist2(parameter, y).sum()
+    before.backward()
+    optimiser = geoopt.optim.RiemannianAdam([parameter], lr=1e-3)
+    optimiser.step()
+    assert product.dist2(parameter, y).sum() < before
+    product.assert_check_point_on_manifold(parameter, atol=1e-4, rtol=1e-4)
+
+
+def test_naive_gradient_climbs_where_the_manifolds_direction_descends():
+    manifold = PseudoHyperboloid(0, 3)
+    x = torch.tensor([[1.0, 0.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([[0.0, 1.0, 0.0]], dtype=torch.float64)
+    loss = (x - target).square().sum()
+    (gradient,) = torch.autograd.grad(loss, x)
+    naive = manifold.proju(x, geometry.flip_time(gradient, time_dim=3))
+    ours = manifold.egrad2rgrad(x, gradient)
+    for direction, better in ((naive, False), (ours, True)):
+        after = (manifold.retr(x, -0.1 * direction) - target).square().sum()
+        assert bool(after < loss) is better
+
+
+def test_hyperboloid_maps_at_the_pole_are_the_ordinary_ones():
+    space = Hyperboloid(4, beta=-2.0)
+    u = torch.nn.functional.pad(torch.randn(20, 4, dtype=torch.float64, generator=generator(0)), (1, 0))
+    pole = space.origin(5, dtype=torch.float64)
+    torch.testing.assert_close(space.expmap0(u), space.expmap(pole, u))
+    torch.testing.assert_close(space.dist(pole, space.expmap0(u)), u.norm(dim=-1))
+    different = PseudoHyperboloid(4, 1, beta=-2.0).expmap0(u)
+    assert not torch.allclose(space.expmap0(u), different)
+
+
+def test_hyperboloid_stays_on_its_sheet_and_knows_the_other_one_is_none_of_it():
+    space = Hyperboloid(3)
+    x = space.random(10, 4)
+    assert (space.projx(-x)[:, 0] > 0).all()
+    assert (space.retr(x, -5 * x)[:, 0] > 0).all()
+    ok, reason = space.check_point_on_manifold(-x.as_subclass(torch.Tensor), explain=True)
+    assert not ok
+    assert "upper sheet" in reason
+
+
+@pytest.mark.parametrize("radius", [1.0, 5.0, 9.0, 12.0])
+def test_hyperboloid_squares_of_tangent_vectors_are_positive_far_out(radius):
+    space = Hyperboloid(5)
+    x = points_at_radius(200, 5, 1, -1.0, radius, torch.float32).abs()
+    x = space.projx(x)
+    y = space.projx(points_at_radius(200, 5, 1, -1.0, radius, torch.float32, 1).abs())
+    leaf = x.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(space.dist(leaf, y).sum(), leaf)
+    square = space.component_inner(x, space.egrad2rgrad(x, gradient))
+    assert (square > 0).all()
+    if radius < 8:  # further out, float32 cannot hold the gradient itself
+        torch.testing.assert_close(square, torch.ones_like(square), rtol=0.2, atol=0)  # a distance has a unit gradient
+
+
+def test_sphere_has_a_positive_metric_and_the_radius_of_beta():
+    space = Sphere(3, beta=-9.0)
+    x, y = (space.random(20, 4, dtype=torch.float64) for _ in range(2))
+    torch.testing.assert_close(x.norm(dim=-1), torch.full((20,), 3.0, dtype=torch.float64))
+    u = tangent(x.as_subclass(torch.Tensor), -9.0, 4)
+    assert (space.inner(x, u) > 0).all()
+    assert (space.dist(x, y) <= 3 * math.pi).all()
+    unit = geoopt.SphereExact()
+    torch.testing.assert_close(space.dist(x, y), 3 * unit.dist(x / 3, y / 3))
