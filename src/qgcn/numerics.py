@@ -114,7 +114,7 @@ def unit_or_axis(x: Tensor) -> Tensor:
         x: Shape ``(..., n)``, ``n >= 1``.
     """
     axis = torch.zeros(x.shape[-1], dtype=x.dtype, device=x.device)
-    axis[0] = 1
+    axis[:1].fill_(1)  # assigning to axis[0] would wait for the device
     square = (x * x).sum(-1, keepdim=True)
     short = square < limits(x.dtype).norm ** 2
     return torch.where(short, axis, x) / torch.where(short, 1, square).sqrt()

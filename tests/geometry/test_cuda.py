@@ -21,16 +21,14 @@ def call(name, x, y, u, beta, t):
 def test_maps_agree_with_the_cpu(s, t, name):
     x, y = awkward_pairs(2000, s, t, -0.7, torch.float64)
     moderate = (x.norm(dim=-1) < 100) & (y.norm(dim=-1) < 100)
-    x, y = x[moderate], y[moderate]
+    edge = (geometry.inner(x, y, time_dim=t) / 0.7 - 1).abs() < 1e-6  # where a geodesic ends, rounding decides
+    x, y = x[moderate & ~edge], y[moderate & ~edge]
     u = tangent(x, -0.7, t)
     here = call(name, x, y, u, -0.7, t)
     there = call(name, *(each.cuda() for each in (x, y, u)), -0.7, t).cpu()
-    if name == "is_connected":
-        assert (here == there).float().mean() > 0.999  # pairs exactly at the edge may fall to either side
-    else:
-        both = here.isfinite() & there.isfinite()
-        assert both.float().mean() >= here.isfinite().float().mean() - 1e-3
-        torch.testing.assert_close(there[both], here[both], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(there.nan_to_num(), here.nan_to_num(), rtol=1e-5, atol=1e-5)
+    if name != "is_connected":
+        assert (here.isnan() == there.isnan()).all()
 
 
 @pytest.mark.parametrize("t", [1, 3, 8])

@@ -94,8 +94,9 @@ def inner(u: Tensor, v: Tensor, *, time_dim: int, keepdim: bool = False) -> Tens
 
 def signs(like: Tensor, time_dim: int) -> Tensor:
     """Return the diagonal of ``J``, shape ``(d,)``: -1 for time, 1 for space."""
-    is_time = torch.arange(like.shape[-1], device=like.device) < time_dim
-    return 1 - 2 * is_time.to(like.dtype)
+    diagonal = torch.ones(like.shape[-1], dtype=like.dtype, device=like.device)
+    diagonal[:time_dim].fill_(-1)
+    return diagonal
 
 
 class _Square(Function):
