@@ -48,35 +48,16 @@ class _NearerChord(Function):
     r"""Squared chord to the nearer of ``y`` and ``-y``, and the scale :math:`\pm\lambda` it was taken with: minus where far.
 
     The gradient is that of :math:`\langle w, w\rangle/(\lambda|\beta|)` with :math:`w = x \mp \lambda y`; the rest is constant.
-    In directions along the manifold, beta changing with its points included, it does not depend on the scale. Saves only
-    the points and two numbers a pair.
+    In directions along the manifold, beta changing with its points included, it does not depend on the scale, and clipping
+    lets it through. Saves only the points and two numbers a pair.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
-        if torch.compiler.is_compiling():
-            return _chord_in_one_pass(x, y, size, time_dim)
-        sign = signs(x, time_dim)
-        if time_dim == 1:  # the nearer one is the one on the same sheet
-            scale = nearest_power_of_two(x[..., :1] / y[..., :1])
-            squares = _squared(torch.addcmul(x, scale, y, value=-1))
-            return _unscaled(squares.mul_(sign).sum(-1, keepdim=True), scale.abs(), size), scale
-        if time_dim == x.shape[-1]:  # on a sphere no point is further out than another, and every chord is time-like
-            near, across = (-_squared(w).sum(-1, keepdim=True) / size for w in (x - y, x + y))
-            far = across > near
-            return torch.where(far, across, near), torch.where(far, -1, 1).to(x.dtype)
-        scale = _scale(x, y, time_dim)
-        scaled = scale * y
-        squares = _squared(x - scaled)
-        near_error = squares.sum(-1, keepdim=True)
-        near = _unscaled(squares.mul_(sign).sum(-1, keepdim=True), scale, size)
-        squares = _squared(x + scaled)
-        across_error = squares.sum(-1, keepdim=True)
-        across = _unscaled(squares.mul_(sign).sum(-1, keepdim=True), scale, size)
-        far = _antipode_is_nearer(near, near_error, across, across_error)
-        return torch.where(far, across, near), torch.where(far, -scale, scale)
+        value, scale = _nearer_chord(x, y, size, time_dim)
+        return clip_chord(value, space_like=time_dim == 1), scale
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, int], output: tuple[Tensor, Tensor]) -> None:
@@ -93,6 +74,31 @@ class _NearerChord(Function):
         constant = (1 - scale.abs()).square() / scale.abs()
         to_size = (-grad * (value - constant) / size).sum_to_size(size.shape)
         return to_x, -scale * to_x, to_size, None
+
+
+def _nearer_chord(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
+    """Return the squared chord in units of ``size``, and the scale."""
+    if torch.compiler.is_compiling():
+        return _chord_in_one_pass(x, y, size, time_dim)
+    if time_dim == 1:  # the nearer one is the one on the same sheet
+        scale = nearest_power_of_two(x[..., :1] / y[..., :1])
+        squares = _squared(torch.addcmul(x, scale, y, value=-1))
+        value = squares[..., 1:].sum(-1, keepdim=True).sub_(squares[..., :1])
+        return _unscaled(value, scale.abs(), size), scale
+    if time_dim == x.shape[-1]:  # on a sphere no point is further out than another, and every chord is time-like
+        near, across = (-_squared(w).sum(-1, keepdim=True) / size for w in (x - y, x + y))
+        far = across > near
+        return torch.where(far, across, near), torch.where(far, -1, 1).to(x.dtype)
+    sign, scale = signs(x, time_dim), _scale(x, y, time_dim)
+    scaled = scale * y
+    squares = _squared(x - scaled)
+    near_error = squares.sum(-1, keepdim=True)
+    near = _unscaled(squares.mul_(sign).sum(-1, keepdim=True), scale, size)
+    squares = _squared(x + scaled)
+    across_error = squares.sum(-1, keepdim=True)
+    across = _unscaled(squares.mul_(sign).sum(-1, keepdim=True), scale, size)
+    far = _antipode_is_nearer(near, near_error, across, across_error)
+    return torch.where(far, across, near), torch.where(far, -scale, scale)
 
 
 def _squared(difference: Tensor) -> Tensor:
@@ -143,7 +149,7 @@ def chord(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Chord:
     """Return the chord between ``x`` and ``y``, shapes ``(..., d)``, in units of ``size``, which is ``|beta|``."""
     x, y = torch.broadcast_tensors(x, y)
     value, scale = _NearerChord.apply(x, y, size, time_dim)  # type: ignore[no-untyped-call]
-    return Chord(clip_chord(value, space_like=time_dim == 1), scale < 0)
+    return Chord(value, scale < 0)
 
 
 def chord_between_all(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Chord:

@@ -98,7 +98,7 @@ def logmap(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tens
     # y - c x from the shorter chord: (y - x) - (q/2) x where near, (y + x) + (p/2) x where far
     side = torch.where(c.far, 1, -1).to(x.dtype)
     velocity = torch.addcmul(scale * side * c.square / 2 * x, scale, torch.addcmul(y, side, x))
-    return torch.where(c.connected, velocity, torch.nan)
+    return velocity.masked_fill(~c.connected, torch.nan)
 
 
 def signed_sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
