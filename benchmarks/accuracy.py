@@ -1,6 +1,6 @@
 """Measure the error of distances, logarithms, exponentials and transports against mpmath at 50 digits.
 
-    python benchmarks/accuracy.py [--pairs 60] [--signature 7,3] [--markdown FILE]
+    python benchmarks/accuracy.py [--pairs 60] [--signature 7,3] [--markdown FILE] [--figure FILE]
 
 First table: what a user gets. Two points of the manifold, a known length apart, are rounded to float32 or float64; the
 relative error of their distance, this package's and that of the usual way (clamp the inner product, take acosh or acos).
@@ -103,14 +103,41 @@ def markdown(header, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
+def draw(rows, path):
+    """Draw the worst error of a float32 distance against the separation, one line for each radius and way."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "qgcn"  # the same file from the same figures
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7.2, 3.6), layout="constrained")
+    for radius, mark in (("0.5", "o"), ("5", "s")):
+        for column, way, colour, line in ((2, "qgcn", "#0072B2", "-"), (3, "clamped acosh", "#D55E00", "--")):
+            points = [(float(row[1]), float(row[column].split(" / ")[0])) for row in rows if row[0] == radius]
+            axes.plot(*zip(*points, strict=True), line + mark, color=colour, markersize=5, label=f"{way}, radius {radius}")
+    axes.axhline(1, color="0.6", linewidth=0.8)
+    axes.annotate(
+        "nothing is known above this line", (1, 1), xytext=(0, 3), textcoords="offset points", ha="right", color="0.35"
+    )
+    axes.set(xscale="log", yscale="log", xlabel="separation", ylabel="worst relative error, float32")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.savefig(path, metadata={"Date": None})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pairs", type=int, default=60)
     parser.add_argument("--signature", default="7,3", help="space,time of the first table")
     parser.add_argument("--markdown", type=Path, help="also write the tables here")
+    parser.add_argument("--figure", type=Path, help="also draw the first table's float32 columns here")
     options = parser.parse_args()
     s, t = (int(part) for part in options.signature.split(","))
-    distances = markdown(*distance_table(s, t, options.pairs))
+    table = distance_table(s, t, options.pairs)
+    if options.figure:
+        draw(table[1], options.figure)
+    distances = markdown(*table)
     maps = markdown(*map_table(options.pairs))
     text = f"Distances in Q{s},{t}: worst / median relative error\n\n{distances}\n\nWorst error of the maps\n\n{maps}\n"
     Console(width=160).print(text, highlight=False, markup=False)

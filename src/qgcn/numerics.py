@@ -229,14 +229,14 @@ def clip_chord(r: Tensor, *, space_like: bool) -> Tensor:
 
     The larger of ``q`` and ``p`` is at least ``-2`` for all points of the manifold, because they add up to ``-4``; with one
     time dimension, where every chord is space-like, it is at least 0. Far out, where ``<x, x>`` is lost in rounding, so are
-    these bounds.
+    these bounds. The bound lies inside the domain, where functions have slopes, so the gradient is let through.
     """
     result: Tensor = _Clip.apply(r, 0 if space_like else -2)  # type: ignore[no-untyped-call]
     return result
 
 
 class _Clip(Function):
-    """Raise to a bound, and let the gradient through: the bound is inside the domain, where functions have slopes."""
+    """Raise to a bound; the gradient is that of the identity."""
 
     generate_vmap_rule = True
 
@@ -253,14 +253,11 @@ class _Clip(Function):
         return grad, None
 
 
-def _half_arc(r: Tensor, space_like: bool = False) -> Tensor:
-    """Return ``|arc(r)| / 2`` from ``h = sqrt|r| / 2``: arsinh on one side of 0, arcsin on the other."""
-    size = r if space_like else r.abs()
-    half = size.sqrt() / 2
-    cosine = (1 + r / 4).sqrt()  # sqrt(1 + h^2) or sqrt(1 - h^2)
-    # h + h^2 / (1 + cosine) keeps arsinh exact near 0; unlike torch.asinh, log1p is vectorised on the CPU
-    rise = torch.log1p(torch.addcdiv(half, size, 1 + cosine, value=0.25))
-    return rise if space_like else torch.where(r > 0, rise, torch.atan2(half, cosine))
+def _length(r: Tensor, space_like: bool = False) -> Tensor:
+    """Return ``|arc(r)|`` from its hyperbolic or circular sine and cosine, ``1 + r/2``; no term cancels for ``r >= -2``."""
+    sine = (r if space_like else r.abs()).sqrt() * (1 + r / 4).sqrt()
+    rise = torch.log1p(torch.add(sine, r, alpha=0.5))  # log1p keeps it exact near 0 and is vectorised on the CPU
+    return rise if space_like else torch.where(r > 0, rise, torch.atan2(sine, 1 + r / 2))
 
 
 class _Arc(Function):
@@ -270,7 +267,7 @@ class _Arc(Function):
 
     @staticmethod
     def forward(r: Tensor, space_like: bool) -> Tensor:
-        length = 2 * _half_arc(r, space_like)
+        length = _length(r, space_like)
         return length if space_like else torch.copysign(length, r)
 
     @staticmethod
@@ -303,10 +300,10 @@ def arc(r: Tensor, *, space_like: bool = False) -> Tensor:
 def _arc_squared(q: Tensor, order: int) -> Tensor:
     """Return the derivative of ``F`` of the given order, by its closed form, recurrence or series."""
     if order == 0:
-        return torch.where(q < 0, -4, 4) * _half_arc(q).square()
+        return torch.where(q < 0, -1, 1) * _length(q).square()
     size = q.abs().clamp_min(limits(q.dtype).norm)
     signed = torch.where(q < 0, -size, size)  # arc(tiny) == sqrt(tiny): the quotient is 1
-    value = 2 * _half_arc(signed) / (size * (1 + signed / 4)).sqrt()
+    value = _length(signed) / (size * (1 + signed / 4)).sqrt()
     if order == 1:
         return value
     small = q.abs() <= ARC_SERIES_RADIUS
