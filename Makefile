@@ -35,9 +35,10 @@ format: $(INSTALLED)  ## Rewrite the code in the project's style
 bench: $(INSTALLED)  ## Measure speed and accuracy
 	$(BIN)/python benchmarks/geometry.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/optimisers.py
 
 docs: $(INSTALLED)  ## Build the manual into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:  ## Remove what the other commands made
 	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis

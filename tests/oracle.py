@@ -34,8 +34,14 @@ def length(x):
 
 
 def cosine(x, y, B, t):
-    """Return ``c``, from the difference or the sum of the points, as the package does for points off by rounding."""
-    near, across = (inner(w, w, t) / B for w in (add(x, y, -1), add(x, y)))
+    """Return ``c`` from the chord to ``y`` or to ``-y``, one point scaled to the other's size by a power of two.
+
+    For points of the manifold that is ``-<x, y> / B`` whatever the scale. Rounded points are off the manifold, and what a
+    formula says of them depends on how it is written: this is how the package writes it, in 50 digits.
+    """
+    ratio = length(x[:t]) / length(y[:t])
+    scaling = mp.mpf(2) ** mp.floor(mp.log(ratio, 2) + mp.mpf(1) / 2)
+    near, across = (((1 - scaling) ** 2 + inner(w, w, t) / B) / scaling for w in (add(x, y, -scaling), add(x, y, scaling)))
     return 1 + near / 2 if near >= across else -1 - across / 2
 
 
