@@ -117,9 +117,7 @@ def draw(rows, path):
             points = [(float(row[1]), float(row[column].split(" / ")[0])) for row in rows if row[0] == radius]
             axes.plot(*zip(*points, strict=True), line + mark, color=colour, markersize=5, label=f"{way}, radius {radius}")
     axes.axhline(1, color="0.6", linewidth=0.8)
-    axes.annotate(
-        "nothing is known above this line", (1, 1), xytext=(0, 3), textcoords="offset points", ha="right", color="0.35"
-    )
+    axes.annotate("100 % error", (1.6, 1), xytext=(0, 3), textcoords="offset points", ha="right", color="0.35")
     axes.set(xscale="log", yscale="log", xlabel="separation", ylabel="worst relative error, float32")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
