@@ -41,7 +41,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Limits:
-    """The numerical limits of one floating-point type; every threshold of the project is a field of it."""
+    """The numerical limits of one floating-point type; every threshold that depends on the type is a field of it."""
 
     antipode: float
     """Squared chord to the antipode's cone, in units of ``|beta|``, below which two points count as disconnected.

@@ -5,7 +5,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.testing import assert_close
 
-from cases import awkward_pairs, generator, tangent
+from cases import awkward_pairs, generator, points_at_radius, tangent
 from qgcn import geometry
 
 MAPS = {
@@ -57,6 +57,8 @@ def test_maps_compile_into_one_graph_with_the_same_results(name, t, backend):
     x, y = x[moderate], y[moderate]
     separate = (geometry.dist(x, y, beta=-0.7, time_dim=t) > 1e-3) & (geometry.inner(x, y, time_dim=t) / 0.7 - 1).abs().gt(1e-3)
     x, y = x[separate], y[separate]  # elsewhere slopes are infinite, and which finite number stands for them is chance
+    near, out = (points_at_radius(30, 8 - t, t, -0.7, radius, torch.float64, 1) for radius in (0.4, 2.5))
+    x, y = torch.cat((x, near, near)), torch.cat((y, out, -out))  # unequally far out, connected and not
     inputs = (x, y, 0.3 * tangent(x, -0.7, t))
     for plain, compiled in zip(run(name, inputs, -0.7, t, None), run(name, inputs, -0.7, t, backend), strict=True):
         assert_close(compiled, plain, rtol=1e-6, atol=1e-6, equal_nan=True)

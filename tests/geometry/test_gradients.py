@@ -10,9 +10,9 @@ from qgcn import geometry
 from tolerance import DTYPES
 
 
-def curves(d, rows=3):
+def curves(d, rows=8):
     """Return points as functions of free coordinates and beta: the only way to move them that stays on the manifold."""
-    u, w = (0.6 * torch.randn(rows, d, dtype=torch.float64, generator=generator(seed)) for seed in (3, 4))
+    u, w = (0.4 * torch.randn(rows, d, dtype=torch.float64, generator=generator(seed)) for seed in (3, 4))
     w = 3 * w  # further out than the other: the two are scaled before they are subtracted
     beta = torch.tensor(-0.7, dtype=torch.float64)
     return tuple(tensor.requires_grad_() for tensor in (u, w, beta))
@@ -70,7 +70,9 @@ def test_gradients_agree_with_func_transforms(s, t):
     gradient = torch.func.vmap(torch.func.grad(lambda a, b: geometry.dist(a, b, **form)))(x, y)
     torch.testing.assert_close(gradient, expected)
     jacobian = torch.func.vmap(torch.func.jacrev(lambda a, b: geometry.logmap(a, b, **form)))(x, y)
-    assert jacobian.shape == (4, s + t, s + t)
+    for row, point, other in zip(jacobian, x, y, strict=True):
+        expected = torch.autograd.functional.jacobian(lambda a, b=other: geometry.logmap(a, b, **form), point)
+        torch.testing.assert_close(row, expected, equal_nan=not geometry.is_connected(point, other, **form))
 
 
 def test_gradient_does_not_vanish_between_orthogonal_points():
@@ -119,6 +121,19 @@ def check_finite(name, function, inputs, beta, may_be_nan=None):
     for index, gradient in enumerate(gradients):
         assert gradient is None or gradient.isfinite().all(), (name, index)
     return result.shape[0]
+
+
+@pytest.mark.parametrize("name", ["logmap", "signed_sqdist", "geodesic_dist"])
+def test_gradients_are_zero_where_no_geodesic_joins_the_points(name):
+    x, y = awkward_pairs(500, 3, 3, -0.7, torch.float64)
+    form = {"beta": -0.7, "time_dim": 3}
+    leaves = [each.clone().requires_grad_() for each in (x, y)]
+    result = getattr(geometry, name)(*leaves, **form)
+    broken = ~geometry.is_connected(x, y, **form)
+    assert broken.sum() > 50
+    for gradient in torch.autograd.grad(result, leaves, torch.ones_like(result)):
+        assert (gradient[broken] == 0).all()
+        assert gradient.isfinite().all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

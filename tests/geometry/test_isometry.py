@@ -15,7 +15,7 @@ def test_random_isometry_keeps_the_inner_product(s, t):
 
 
 @pytest.mark.parametrize("beta", BETAS)
-@pytest.mark.parametrize(("s", "t"), SIGNATURES)
+@pytest.mark.parametrize(("s", "t"), [each for each in SIGNATURES if sum(each) > 1])  # Q0,1 is two points
 def test_maps_commute_with_isometries(s, t, beta):
     form = {"beta": beta, "time_dim": t}
     isometry = geometry.random_isometry(s, t, dtype=torch.float64, generator=generator(1))
@@ -27,6 +27,7 @@ def test_maps_commute_with_isometries(s, t, beta):
     u = tangent(x, beta, t)
     c = -geometry.inner(x, y, time_dim=t) / -beta
     keep = (c.abs() - 1).abs() > 1e-3  # the distance has an infinite slope at c = 1 and c = -1
+    assert keep.sum() > 30
     x, y, u = x[keep], y[keep], u[keep]
     close = {"rtol": 1e-8, "atol": 1e-8}
     torch.testing.assert_close(geometry.dist(act(x), act(y), **form), geometry.dist(x, y, **form), **close)
@@ -35,9 +36,9 @@ def test_maps_commute_with_isometries(s, t, beta):
     v, moved = (geometry.logmap(a, b, **form)[connected] for a, b in ((x, y), (act(x), act(y))))
     torch.testing.assert_close(moved, act(v), **close)
     far, near = geometry.expmap(act(x), act(u), **form), act(geometry.expmap(x, u, **form))
-    torch.testing.assert_close(far, near, rtol=1e-7, atol=1e-7 * float(near.abs().max()) if len(near) else 0)
+    torch.testing.assert_close(far, near, rtol=1e-7, atol=1e-7 * float(near.abs().max()))
     far, near = geometry.transport(act(x), act(y), act(u), **form), act(geometry.transport(x, y, u, **form))
-    torch.testing.assert_close(far, near, rtol=1e-6, atol=1e-8 * float(near.abs().max()) if len(near) else 0)
+    torch.testing.assert_close(far, near, rtol=1e-6, atol=1e-8 * float(near.abs().max()))
 
 
 @pytest.mark.parametrize(("s", "t"), SIGNATURES)

@@ -117,3 +117,5 @@ def test_translate_by_nothing_and_of_the_pole():
     o = geometry.pole(5, beta=-2.0, like=b)
     torch.testing.assert_close(geometry.translate(o, b, **form), geometry.expmap(o, b, **form))
     torch.testing.assert_close(geometry.translate(-o, b, **form), -geometry.expmap(o, b, **form))
+    off = b + torch.tensor([3.0, 0.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+    assert (geometry.translate(x, off, **form) == geometry.translate(x, b, **form)).all()

@@ -1,6 +1,7 @@
 import math
 
 import geoopt
+import numpy as np
 import pytest
 import torch
 
@@ -75,6 +76,30 @@ def test_fixed_beta_is_exact_in_float64_and_no_parameter():
 def test_impossible_manifolds_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         PseudoHyperboloid(**arguments)
+
+
+def test_state_passes_between_learnable_and_fixed_manifolds():
+    learnable = PseudoHyperboloid(2, 2, beta=-3.0, learnable=True)
+    fixed = PseudoHyperboloid(2, 2)
+    fixed.load_state_dict(learnable.state_dict())
+    assert fixed.beta.item() == pytest.approx(-3.0, rel=1e-12)
+    again = PseudoHyperboloid(2, 2, learnable=True)
+    again.load_state_dict(fixed.state_dict())
+    assert again.beta.item() == pytest.approx(-3.0, rel=1e-12)
+
+
+def test_sizes_and_beta_may_be_numpy_numbers_and_scalar_tensors():
+    manifold = PseudoHyperboloid(np.int64(3), np.int32(2), beta=np.float64(-0.5))
+    assert str(manifold) == "Q3,2"
+    assert manifold.beta == -0.5 == PseudoHyperboloid(3, 2, beta=torch.tensor(-0.5)).beta
+
+
+def test_pairwise_dist_is_exact_under_autocast():
+    manifold = PseudoHyperboloid(2, 2)
+    x = manifold.random(20, 4, generator=generator(0))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        reduced = manifold.pairwise_dist(x)
+    torch.testing.assert_close(reduced, manifold.pairwise_dist(x))
 
 
 def test_check_point_and_vector_tell_what_is_off():

@@ -36,7 +36,7 @@ def demo(
         f"Embedding it in {manifold} ({manifold.dim} dimensions)."
     )
     torch.manual_seed(seed)
-    points = geoopt.ManifoldParameter(manifold.random(nodes, manifold.ambient_dim, std=0.1))
+    points = geoopt.ManifoldParameter(manifold.random(nodes, manifold.ambient_dim, std=0.1), manifold=manifold)
     adjacency = torch.zeros(nodes, nodes, dtype=torch.bool)
     adjacency[edge_index[0], edge_index[1]] = True
 

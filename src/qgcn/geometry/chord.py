@@ -127,7 +127,10 @@ def _scale(x: Tensor, y: Tensor, time_dim: int) -> Tensor:
 
 
 def _chord_in_one_pass(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
-    """Return what :class:`_NearerChord` does, from sums none of which waits for another: compiled, one loop takes them all."""
+    """Return what :func:`_nearer_chord` does for points of the manifold, from sums of which none waits for another.
+
+    Compiled, one loop takes them all.
+    """
     sign = signs(x, time_dim)
     difference, total, product = (x - y).square(), (x + y).square(), x * y
     near_error, across_error = (squares.sum(-1, keepdim=True) for squares in (difference, total))
@@ -174,7 +177,8 @@ def chord_between_all(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> C
 
     near, near_error = squared(y)
     across, across_error = squared(-y)
-    product = flip_time(x, time_dim=time_dim) @ y.transpose(-1, -2) / size
+    with torch.autocast(x.device.type, enabled=False):
+        product = flip_time(x, time_dim=time_dim) @ y.transpose(-1, -2) / size
     alike = _scale(x.unsqueeze(-2), y.unsqueeze(-3), time_dim).squeeze(-1) == 1
     value, far = _nearer(near, near_error, across, across_error, product, alike)
     return Chord(clip_chord(value, space_like=time_dim == 1), far)

@@ -44,13 +44,14 @@ def translate(x: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> T
 
     Args:
         x: Points, shape ``(..., d)``.
-        b: Tangent vectors at the pole (first coordinate 0), shape ``(..., d)``.
+        b: Tangent vectors at the pole, shape ``(..., d)``; the first coordinate is not read.
         beta: The value of :math:`\langle x, x\rangle`; negative.
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, x=x, b=b)
     size = magnitude(beta, x)
     o = pole(x.shape[-1], beta=beta, like=x)
+    b = torch.cat((torch.zeros_like(b[..., :1]), b[..., 1:]), dim=-1)  # into the tangent space
     moved, connected = _transport(o, x, b, size, time_dim)
     z = square(b, time_dim=time_dim) / size
     return torch.addcmul(cosh_root(z) * x, torch.where(connected, 1, -1) * sinhc_root(z), moved)

@@ -1,6 +1,7 @@
 """What every space of the project offers beyond geoopt's own protocol."""
 
 from abc import abstractmethod
+from numbers import Integral
 from typing import Any
 
 import geoopt
@@ -14,12 +15,13 @@ from qgcn.numerics import FLOAT_TYPES, safe_sqrt
 __all__ = ["Space", "check_dim"]
 
 
-def check_dim(dim: int) -> None:
-    """Raise unless ``dim`` is a positive integer."""
-    if isinstance(dim, bool) or not isinstance(dim, int):
-        raise TypeError(f"dim must be an int, got {type(dim).__name__}")
-    if dim < 1:
-        raise ValueError(f"dim must be at least 1, got {dim}")
+def check_dim(dim: int, name: str = "dim", least: int = 1) -> int:
+    """Return ``dim`` as an ``int``; raise unless it is one, NumPy's included, and not below ``least``."""
+    if isinstance(dim, bool) or not isinstance(dim, Integral):
+        raise TypeError(f"{name} must be an int, got {type(dim).__name__}")
+    if dim < least:
+        raise ValueError(f"{name} must be at least {least}, got {dim}")
+    return int(dim)
 
 
 class Space(geoopt.Manifold):  # type: ignore[misc]

@@ -22,7 +22,7 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
     """
 
     def __init__(self, dim: int) -> None:
-        check_dim(dim)
+        dim = check_dim(dim)
         super().__init__(ndim=1)
         self.dim = self.ambient_dim = dim
 
@@ -95,7 +95,7 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
     norm = geoopt.Stereographic.norm
 
     def __init__(self, dim: int, kappa: float = 0.0, learnable: bool = False) -> None:
-        check_dim(dim)
+        dim = check_dim(dim)
         if not math.isfinite(kappa):
             raise ValueError(f"kappa must be finite, got {kappa}")
         super().__init__(k=float(kappa), learnable=learnable)

@@ -1,6 +1,7 @@
 r"""The spaces cut out of flat space by :math:`\langle x, x\rangle = \beta`: pseudo-hyperboloids, hyperboloids, spheres."""
 
 from abc import abstractmethod
+from numbers import Real
 from typing import Any
 
 import geoopt
@@ -14,6 +15,13 @@ from qgcn.numerics import bounded_negative, free_parameter
 __all__ = ["Hyperboloid", "PseudoHyperboloid", "Quadric", "Sphere"]
 
 
+def _number(beta: Any) -> float:
+    """Return a number, NumPy's and scalar tensors included, as a ``float``."""
+    if isinstance(beta, bool) or not (isinstance(beta, Real) or (isinstance(beta, Tensor) and beta.numel() == 1)):
+        raise TypeError(f"beta must be a number, got {type(beta).__name__}")
+    return float(beta)
+
+
 class Quadric(Space):
     r"""All ``x`` with :math:`\langle x, x\rangle = \beta`, for an inner product with ``time_dim`` negative coordinates.
 
@@ -24,8 +32,7 @@ class Quadric(Space):
 
     def __init__(self, ambient_dim: int, time_dim: int, beta: float = -1.0, learnable: bool = False) -> None:
         super().__init__()
-        if isinstance(beta, bool) or not isinstance(beta, int | float):
-            raise TypeError(f"beta must be a number, got {type(beta).__name__}")
+        beta = _number(beta)
         if not -float("inf") < beta < 0:
             raise ValueError(f"beta must be negative and finite, got {beta}")
         self.ambient_dim = ambient_dim
@@ -44,6 +51,15 @@ class Quadric(Space):
             return bounded_negative(self.free_beta)
         fixed: Tensor = self.fixed_beta
         return fixed
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
+        """Let a fixed manifold take the state of a learnable one, and the other way round."""
+        free, fixed = prefix + "free_beta", prefix + "fixed_beta"
+        if self.learnable and fixed in state_dict:
+            state_dict[free] = torch.tensor(free_parameter(float(state_dict.pop(fixed))), dtype=torch.float64)
+        elif not self.learnable and free in state_dict:
+            state_dict[fixed] = bounded_negative(state_dict.pop(free))
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     @property
     def _form(self) -> dict[str, Any]:
@@ -189,11 +205,7 @@ class PseudoHyperboloid(Quadric):
     """
 
     def __init__(self, space_dim: int, time_dim: int, beta: float = -1.0, learnable: bool = False) -> None:
-        for label, value, least in (("space_dim", space_dim, 0), ("time_dim", time_dim, 1)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{label} must be an int, got {type(value).__name__}")
-            if value < least:
-                raise ValueError(f"{label} must be at least {least}, got {value}")
+        space_dim, time_dim = check_dim(space_dim, "space_dim", 0), check_dim(time_dim, "time_dim")
         super().__init__(space_dim + time_dim, time_dim, beta, learnable)
         self.space_dim = space_dim
 
@@ -239,7 +251,7 @@ class Hyperboloid(Quadric):
     """
 
     def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
-        check_dim(dim)
+        dim = check_dim(dim)
         super().__init__(dim + 1, 1, beta, learnable)
 
     def __str__(self) -> str:
@@ -295,7 +307,7 @@ class Sphere(Quadric):
     """
 
     def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
-        check_dim(dim)
+        dim = check_dim(dim)
         super().__init__(dim + 1, dim + 1, beta, learnable)
 
     def __str__(self) -> str:
