@@ -101,17 +101,31 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
         self._assert_check_shape(shape, "size")
         return shape
 
-    def _normal(
+    def random(
         self,
-        size: tuple[Any, ...],
-        std: float,
-        dtype: torch.dtype | None,
-        device: torch.device | None,
-        generator: torch.Generator | None,
-    ) -> Tensor:
-        """Draw normal vectors for :meth:`random`."""
+        *size: Any,
+        std: float = 1.0,
+        dtype: torch.dtype | None = None,
+        device: torch.device | None = None,
+        generator: torch.Generator | None = None,
+    ) -> "geoopt.ManifoldTensor":
+        """Draw points from a normal distribution in the tangent space of the origin, wrapped around the manifold.
+
+        Args:
+            size: Shape of the result, its last number the space's coordinates.
+            std: Standard deviation of the tangent coordinates, in units of the radius of curvature.
+            dtype: Type of the result; PyTorch's default if none is given.
+            device: Device of the result.
+            generator: Source of randomness.
+        """
         if not std > 0:
             raise ValueError(f"std must be positive, got {std}")
         if (dtype or torch.get_default_dtype()) not in FLOAT_TYPES:
             raise TypeError(f"dtype must be float32 or float64, got {dtype}")
-        return std * torch.randn(self._point_shape(size), dtype=dtype, device=device, generator=generator)
+        u = torch.randn(self._point_shape(size), dtype=dtype, device=device, generator=generator)
+        with torch.no_grad():
+            return geoopt.ManifoldTensor(self.expmap0(std * self._unit_length(u) * u), manifold=self)
+
+    def _unit_length(self, like: Tensor) -> Tensor | float:
+        """Return the radius of curvature, in which :meth:`random` measures."""
+        return 1.0

@@ -70,17 +70,6 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
         self._check(x=x.unsqueeze(-2), y=y.unsqueeze(-3))
         return _flat_dist(x, y)
 
-    def random(
-        self,
-        *size: Any,
-        std: float = 1.0,
-        dtype: torch.dtype | None = None,
-        device: torch.device | None = None,
-        generator: torch.Generator | None = None,
-    ) -> "geoopt.ManifoldTensor":
-        """Draw normal points."""
-        return geoopt.ManifoldTensor(self._normal(size, std, dtype, device, generator), manifold=self)
-
 
 class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
     """The kappa-stereographic model: hyperbolic for ``kappa < 0``, flat at 0, spherical for ``kappa > 0``.
@@ -150,19 +139,6 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
         room = at_least_tiny(stretch_x * stretch_y.transpose(-1, -2) - self.k * gap.square())  # zero at an antipode
         half: Tensor = stereographic.artan_k(gap / room.sqrt(), self.k)
         return 2 * half
-
-    def random(
-        self,
-        *size: Any,
-        std: float = 1.0,
-        dtype: torch.dtype | None = None,
-        device: torch.device | None = None,
-        generator: torch.Generator | None = None,
-    ) -> "geoopt.ManifoldTensor":
-        """Draw points from a normal distribution in the tangent space of the origin, wrapped around the manifold."""
-        u = self._normal(size, std, dtype, device, generator)
-        with torch.no_grad():
-            return geoopt.ManifoldTensor(self.expmap0(u), manifold=self)
 
 
 def _flat_dist(x: Tensor, y: Tensor) -> Tensor:

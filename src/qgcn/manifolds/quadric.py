@@ -129,18 +129,8 @@ class Quadric(Space):
         pole = geometry.pole(self.ambient_dim, beta=self.beta.detach(), like=like)
         return geoopt.ManifoldTensor(pole.expand(self._point_shape(size)).clone(), manifold=self)
 
-    def random(
-        self,
-        *size: Any,
-        std: float = 1.0,
-        dtype: torch.dtype | None = None,
-        device: torch.device | None = None,
-        generator: torch.Generator | None = None,
-    ) -> "geoopt.ManifoldTensor":
-        """Draw points from a normal distribution in the tangent space of the pole, wrapped around the manifold."""
-        u = self._normal(size, std, dtype, device, generator)
-        with torch.no_grad():
-            return geoopt.ManifoldTensor(self.expmap0((-self.beta).sqrt().to(u) * u), manifold=self)
+    def _unit_length(self, like: Tensor) -> Tensor:
+        return (-self.beta).sqrt().to(like)
 
     # --- at the pole ---------------------------------------------------------------------------------------------
 
