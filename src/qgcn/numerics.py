@@ -21,6 +21,7 @@ from torch.autograd import Function
 __all__ = [
     "FLOAT_TYPES",
     "Limits",
+    "apply",
     "arc",
     "arc_over_sine",
     "arc_squared",
@@ -86,6 +87,14 @@ def limits(dtype: torch.dtype) -> Limits:
         return _LIMITS[dtype]
     except KeyError:
         raise TypeError(f"expected a float32 or float64 tensor, got {dtype}") from None
+
+
+def apply(function: type[Function], *arguments: Any) -> Any:
+    """Apply a function with a gradient of its own; where none is asked for, without the cost of recording it."""
+    recorded = torch.is_grad_enabled() and any(isinstance(each, Tensor) and each.requires_grad for each in arguments)
+    if recorded or torch.compiler.is_compiling():
+        return function.apply(*arguments)
+    return function.forward(*arguments)
 
 
 # --- norms -------------------------------------------------------------------------------------------------------
@@ -202,7 +211,7 @@ class _CoshRoot(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (z,) = ctx.saved_tensors
-        return grad * _apply(_CoshRoot, z, ctx.order + 1), None
+        return grad * apply(_CoshRoot, z, ctx.order + 1), None
 
 
 def cosh_root(z: Tensor) -> Tensor:
@@ -210,7 +219,8 @@ def cosh_root(z: Tensor) -> Tensor:
 
     Laws: ``C^2 - z S^2 = 1``; ``C' = S / 2``; ``C(0) = 1``; analytic on the whole line.
     """
-    return _apply(_CoshRoot, z, 0)
+    result: Tensor = apply(_CoshRoot, z, 0)
+    return result
 
 
 def sinhc_root(z: Tensor) -> Tensor:
@@ -218,7 +228,8 @@ def sinhc_root(z: Tensor) -> Tensor:
 
     Laws: ``C^2 - z S^2 = 1``; ``S' = (C - S) / (2 z)``; ``S(0) = 1``; analytic on the whole line.
     """
-    return 2 * _apply(_CoshRoot, z, 1)
+    half: Tensor = apply(_CoshRoot, z, 1)
+    return 2 * half
 
 
 # --- arc, F and A --------------------------------------------------------------------------------------------------
@@ -231,7 +242,7 @@ def clip_chord(r: Tensor, *, space_like: bool) -> Tensor:
     time dimension, where every chord is space-like, it is at least 0. Far out, where ``<x, x>`` is lost in rounding, so are
     these bounds. The bound lies inside the domain, where functions have slopes, so the gradient is let through.
     """
-    result: Tensor = _Clip.apply(r, 0 if space_like else -2)  # type: ignore[no-untyped-call]
+    result: Tensor = apply(_Clip, r, 0 if space_like else -2)
     return result
 
 
@@ -293,7 +304,7 @@ def arc(r: Tensor, *, space_like: bool = False) -> Tensor:
         r: Squared chord in units of ``|beta|``; ``r >= -2``, so that neither end of the arc is near (see ``geometry``).
         space_like: No chord is time-like (one time dimension): only one of the two formulas is evaluated.
     """
-    result: Tensor = _Arc.apply(r, space_like)  # type: ignore[no-untyped-call]
+    result: Tensor = apply(_Arc, r, space_like)
     return result
 
 
@@ -339,7 +350,7 @@ class _ArcSquared(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (q,) = ctx.saved_tensors
-        return grad * _apply(_ArcSquared, q, ctx.order + 1), None
+        return grad * apply(_ArcSquared, q, ctx.order + 1), None
 
 
 def arc_squared(q: Tensor) -> Tensor:
@@ -350,7 +361,8 @@ def arc_squared(q: Tensor) -> Tensor:
     Args:
         q: Squared chord in units of ``|beta|``, ``q > -4``; accurate for ``q >= -2``.
     """
-    return _apply(_ArcSquared, q, 0)
+    result: Tensor = apply(_ArcSquared, q, 0)
+    return result
 
 
 def arc_over_sine(q: Tensor) -> Tensor:
@@ -361,9 +373,5 @@ def arc_over_sine(q: Tensor) -> Tensor:
     Args:
         q: Squared chord in units of ``|beta|``, ``q > -4``; accurate for ``q >= -2``.
     """
-    return _apply(_ArcSquared, q, 1)
-
-
-def _apply(function: type[Function], x: Tensor, order: int) -> Tensor:
-    result: Tensor = function.apply(x, order)
+    result: Tensor = apply(_ArcSquared, q, 1)
     return result

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from qgcn.numerics import FLOAT_TYPES, limits, positive_or_nan, safe_norm
+from qgcn.numerics import FLOAT_TYPES, apply, limits, positive_or_nan, safe_norm
 
 __all__ = ["causal_type", "check", "flip_time", "inner", "magnitude", "pole", "signs", "square"]
 
@@ -121,7 +121,7 @@ class _Square(Function):
 
 def square(v: Tensor, *, time_dim: int) -> Tensor:
     r"""Return :math:`\langle v, v\rangle`, shape ``(..., 1)``."""
-    result: Tensor = _Square.apply(v, time_dim)  # type: ignore[no-untyped-call]
+    result: Tensor = apply(_Square, v, time_dim)
     return result
 
 

@@ -25,7 +25,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from qgcn.geometry.ambient import flip_time, signs
-from qgcn.numerics import clip_chord, limits, nearest_power_of_two
+from qgcn.numerics import apply, clip_chord, limits, nearest_power_of_two
 
 __all__ = ["Chord", "chord", "chord_between_all"]
 
@@ -151,7 +151,7 @@ def _nearer(
 def chord(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Chord:
     """Return the chord between ``x`` and ``y``, shapes ``(..., d)``, in units of ``size``, which is ``|beta|``."""
     x, y = torch.broadcast_tensors(x, y)
-    value, scale = _NearerChord.apply(x, y, size, time_dim)  # type: ignore[no-untyped-call]
+    value, scale = apply(_NearerChord, x, y, size, time_dim)
     return Chord(value, scale < 0)
 
 
