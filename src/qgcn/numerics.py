@@ -92,7 +92,8 @@ def limits(dtype: torch.dtype) -> Limits:
 def apply(function: type[Function], *arguments: Any) -> Any:
     """Apply a function with a gradient of its own; where none is asked for, without the cost of recording it."""
     recorded = torch.is_grad_enabled() and any(isinstance(each, Tensor) and each.requires_grad for each in arguments)
-    if recorded or torch.compiler.is_compiling():
+    # under vmap a tensor does not say whether a gradient is asked for outside of it
+    if recorded or torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
         return function.apply(*arguments)
     return function.forward(*arguments)
 
@@ -136,7 +137,7 @@ _EXPONENT_BITS: Final = {torch.float32: (torch.int32, -(1 << 23)), torch.float64
 def nearest_power_of_two(x: Tensor) -> Tensor:
     """Return the power of two nearest to ``x`` by ratio, with the sign of ``x``: multiplying by it does not round."""
     integers, mask = _EXPONENT_BITS[x.dtype]
-    return ((math.sqrt(2) * x).view(integers) & mask).view(x.dtype)
+    return (math.sqrt(2) * x).view(integers).bitwise_and_(mask).view(x.dtype)
 
 
 # --- the value of beta ---------------------------------------------------------------------------------------------
@@ -266,9 +267,10 @@ class _Clip(Function):
 
 def _length(r: Tensor, space_like: bool = False) -> Tensor:
     """Return ``|arc(r)|`` from its hyperbolic or circular sine and cosine, ``1 + r/2``; no term cancels for ``r >= -2``."""
-    sine = (r if space_like else r.abs()).sqrt() * (1 + r / 4).sqrt()
-    rise = torch.log1p(torch.add(sine, r, alpha=0.5))  # log1p keeps it exact near 0 and is vectorised on the CPU
-    return rise if space_like else torch.where(r > 0, rise, torch.atan2(sine, 1 + r / 2))
+    half = r / 2
+    sine = (half if space_like else half.abs()).sqrt().mul_((half + 2).sqrt_())  # two roots: r squared would overflow
+    rise = (sine + half).log1p_()  # log1p keeps it exact near 0 and is vectorised on the CPU
+    return rise if space_like else torch.where(half > 0, rise, torch.atan2(sine, 1 + half))
 
 
 class _Arc(Function):

@@ -1,5 +1,38 @@
-"""Graphs: generated here, so far."""
+"""Graphs: named data sets, your own, generated ones, and how they are split."""
 
-from qgcn.data.generators import ring_of_trees
+from qgcn.data.catalogue import Dataset, datasets
+from qgcn.data.generators import (
+    cycle,
+    grid,
+    ring_of_trees,
+    sphere_graph,
+    stochastic_block,
+    torus_graph,
+    torus_with_trees,
+    tree,
+    tree_with_cycles,
+)
+from qgcn.data.load import load
+from qgcn.data.own import as_data, read_graph
+from qgcn.data.splits import LinkSplit, NegativeSampler, split_links, split_nodes
 
-__all__ = ["ring_of_trees"]
+__all__ = [
+    "Dataset",
+    "LinkSplit",
+    "NegativeSampler",
+    "as_data",
+    "cycle",
+    "datasets",
+    "grid",
+    "load",
+    "read_graph",
+    "ring_of_trees",
+    "sphere_graph",
+    "split_links",
+    "split_nodes",
+    "stochastic_block",
+    "torus_graph",
+    "torus_with_trees",
+    "tree",
+    "tree_with_cycles",
+]

@@ -28,6 +28,7 @@ from qgcn.geometry.projections import (
     sphere_projection,
 )
 from qgcn.geometry.sampling import sample
+from qgcn.geometry.tangent import fold0, translate0
 from qgcn.geometry.transport import translate, transport
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "expmap0",
     "expmap_flat",
     "flip_time",
+    "fold0",
     "geodesic",
     "geodesic_dist",
     "inner",
@@ -62,5 +64,6 @@ __all__ = [
     "sqdist",
     "square",
     "translate",
+    "translate0",
     "transport",
 ]

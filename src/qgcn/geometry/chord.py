@@ -83,8 +83,8 @@ def _nearer_chord(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Te
     if time_dim == 1:  # the nearer one is the one on the same sheet
         scale = nearest_power_of_two(x[..., :1] / y[..., :1])
         squares = _squared(torch.addcmul(x, scale, y, value=-1))
-        value = squares[..., 1:].sum(-1, keepdim=True).sub_(squares[..., :1])
-        return _unscaled(value, scale.abs(), size), scale
+        squares[..., :1].neg_()  # then one sum in the order of memory: faster than that of a slice, and no less exact
+        return _unscaled(squares.sum(-1, keepdim=True), scale.abs(), size), scale
     if time_dim == x.shape[-1]:  # on a sphere no point is further out than another, and every chord is time-like
         near, across = (-_squared(w).sum(-1, keepdim=True) / size for w in (x - y, x + y))
         far = across > near
@@ -108,7 +108,7 @@ def _squared(difference: Tensor) -> Tensor:
 
 def _unscaled(value: Tensor, scale: Tensor, size: Tensor) -> Tensor:
     """Return the squared chord from ``x`` to ``y`` in units of ``size``, given that from ``x`` to ``scale * y``."""
-    return torch.addcdiv((1 - scale).square(), value, size) / scale
+    return torch.addcdiv((scale - 1).square_(), value, size).div_(scale)
 
 
 def _antipode_is_nearer(near: Tensor, near_error: Tensor, across: Tensor, across_error: Tensor) -> Tensor:

@@ -65,6 +65,18 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
     def transp0(self, y: Tensor, u: Tensor) -> Tensor:
         """Transport tangent vectors ``u`` from the origin to ``y``, shapes ``(..., d)``."""
 
+    def translate(self, x: Tensor, b: Tensor) -> Tensor:
+        """Translate points ``x`` by a bias ``b``, a tangent vector at the origin, shapes ``(..., d)``."""
+        return self.expmap(x, self.transp0(x, b))
+
+    def fold0(self, u: Tensor) -> Tensor:
+        """Return ``logmap0(expmap0(u))``, for which most spaces know a shorter way; the identity near the origin."""
+        return self.logmap0(self.expmap0(u))
+
+    def translate0(self, u: Tensor, b: Tensor) -> Tensor:
+        """Return ``logmap0(translate(expmap0(u), b))``: a translation in tangent coordinates at the origin."""
+        return self.logmap0(self.translate(self.expmap0(u), b))
+
     @abstractmethod
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return distances from every ``x``, shape ``(..., N, d)``, to every ``y``, as ``(..., N, M)``."""

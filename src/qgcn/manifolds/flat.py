@@ -60,6 +60,16 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
         self._check(y=y, u=u)
         return u.expand(torch.broadcast_shapes(u.shape, y.shape))
 
+    def fold0(self, u: Tensor) -> Tensor:
+        self._check(u=u)
+        return u
+
+    def translate(self, x: Tensor, b: Tensor) -> Tensor:
+        self._check(x=x, b=b)
+        return x + b
+
+    translate0 = translate
+
     def dist(self, x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
         self._check(x=x, y=y)
         length = safe_norm(x - y)

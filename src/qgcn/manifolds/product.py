@@ -80,6 +80,15 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     def transp0(self, y: Tensor, u: Tensor) -> Tensor:
         return self._join("transp0", y=y, u=u)
 
+    def fold0(self, u: Tensor) -> Tensor:
+        return self._join("fold0", u=u)
+
+    def translate(self, x: Tensor, b: Tensor) -> Tensor:
+        return self._join("translate", x=x, b=b)
+
+    def translate0(self, u: Tensor, b: Tensor) -> Tensor:
+        return self._join("translate0", u=u, b=b)
+
     def expmap_transp(self, x: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         y = self.expmap(x, u)
         return y, self.transp(x, y, v)

@@ -202,6 +202,14 @@ class PseudoHyperboloid(Quadric):
     def __str__(self) -> str:
         return f"Q{self.space_dim},{self.time_dim}"
 
+    def fold0(self, u: Tensor) -> Tensor:
+        self._check(u=u)
+        return geometry.fold0(u, **self._form)
+
+    def translate0(self, u: Tensor, b: Tensor) -> Tensor:
+        self._check(u=u)
+        return geometry.translate0(u, b, **self._form)
+
     def is_connected(self, x: Tensor, y: Tensor) -> Tensor:
         """Tell where a geodesic joins ``x`` and ``y``; see :func:`qgcn.geometry.is_connected`."""
         self._check(x=x)
@@ -259,6 +267,10 @@ class Hyperboloid(Quadric):
         self._check(u=u)
         tangent = torch.cat((torch.zeros_like(u[..., :1]), u[..., 1:]), dim=-1)
         return self.expmap(geometry.pole(self.ambient_dim, beta=self.beta, like=u), tangent)
+
+    def fold0(self, u: Tensor) -> Tensor:
+        self._check(u=u)
+        return torch.cat((torch.zeros_like(u[..., :1]), u[..., 1:]), dim=-1)
 
     def logmap0(self, x: Tensor) -> Tensor:
         self._check(x=x)

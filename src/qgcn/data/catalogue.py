@@ -1,0 +1,213 @@
+"""The data sets known by name: what they are, where they come from, and the checksums of their files."""
+
+import difflib
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from qgcn.data import generators
+
+__all__ = ["CATALOGUE", "GENERATORS", "Dataset", "data_root", "datasets", "nearest"]
+
+_ALL_TASKS = ("reconstruction", "classification", "links")
+_NO_LABELS = ("reconstruction", "links")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set that :func:`qgcn.data.load` knows.
+
+    Attributes:
+        name: What to call it.
+        nodes: Number of nodes.
+        edges: Number of undirected edges, as loaded.
+        features: Number of features of a node; 0 if it has none.
+        classes: Number of classes; 0 if nodes have no labels.
+        tasks: What it serves for.
+        origin: Where it comes from.
+        local: Whether it can be loaded without a download; filled by :func:`datasets`.
+        url: Address of the folder its files are published in; ``None`` if they are generated or must be placed by hand.
+        files: SHA-256 of each file.
+    """
+
+    name: str
+    nodes: int
+    edges: int
+    features: int
+    classes: int
+    tasks: tuple[str, ...]
+    origin: str
+    local: bool = False
+    url: str | None = field(default=None, repr=False)
+    files: dict[str, str] = field(default_factory=dict, repr=False, hash=False)
+
+
+def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int, sums: dict[str, str]) -> Dataset:
+    return Dataset(
+        name,
+        nodes,
+        edges,
+        features,
+        classes,
+        _ALL_TASKS,
+        "github.com/kimiyoung/planetoid",
+        url="https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/",
+        files={f"ind.{name}.{part}": checksum for part, checksum in sums.items()},
+    )
+
+
+def _edge_list(name: str, nodes: int, edges: int, checksum: str) -> Dataset:
+    return Dataset(
+        name,
+        nodes,
+        edges,
+        0,
+        0,
+        _NO_LABELS,
+        "github.com/xiongbo010/QGCN",
+        url=f"https://raw.githubusercontent.com/xiongbo010/QGCN/main/data/{name}/",
+        files={f"{name}.edges.csv": checksum},
+    )
+
+
+_PUBLISHED = [
+    _planetoid(
+        "cora",
+        2708,
+        5278,
+        1433,
+        7,
+        {
+            "x": "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
+            "tx": "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
+            "allx": "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543",
+            "y": "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
+            "ty": "41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad",
+            "ally": "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71",
+            "graph": "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
+            "test.index": "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
+        },
+    ),
+    _planetoid(
+        "citeseer",
+        3327,
+        4552,
+        3703,
+        6,
+        {
+            "x": "d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6",
+            "tx": "539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21",
+            "allx": "2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668",
+            "y": "8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924",
+            "ty": "55e5bd1ba1e733a04598753ad1a8d57957f4b8f89e74519f41f4f4938767e4ce",
+            "ally": "f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95",
+            "graph": "d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7",
+            "test.index": "2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4",
+        },
+    ),
+    _planetoid(
+        "pubmed",
+        19717,
+        44324,
+        500,
+        3,
+        {
+            "x": "fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33",
+            "tx": "4eb5f5d0f30f26497eb0ac6ac9719d09c67e284f1ed0385c93f3ef27a671da3d",
+            "allx": "508e538e2abdccdd54c4d3e9f49d638b4af7107d85845f66ddea5a5152658b7e",
+            "y": "e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3",
+            "ty": "ee2e0d4819d9fbcc403689c3bf2e49face401b605932f093bc58ab6461130fdd",
+            "ally": "0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e",
+            "graph": "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9",
+            "test.index": "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5",
+        },
+    ),
+    Dataset(
+        "airport",
+        3188,
+        18630,
+        4,
+        4,
+        _ALL_TASKS,
+        "github.com/HazyResearch/hgcn",
+        url="https://raw.githubusercontent.com/HazyResearch/hgcn/master/data/airport/",
+        files={"airport.p": "ab16b04cea3666e87dbd8a5bff3de68da61330f4604fa21082f7a17e806e64d8"},
+    ),
+    _edge_list("power", 4941, 6594, "a296b2cb888404932f0cc4f2b80f93f07964df3fd9d7c2e579093e0cf20b09ab"),
+    _edge_list("bio-wormnet", 2274, 78328, "31037883f29c71d69e5bb13e92096d9f81438d8950a7e2872f715f4351303987"),
+    _edge_list("web-edu", 3031, 6474, "be9cba6132ddeb0926a05e479995d7500d89e005a04a3cdf4cf59b24aa21f450"),
+    _edge_list("facebook", 4039, 88234, "fe56ab7825e0f023f404ff3a7d2f6ecb3be3dc4fbbcc3d79cd9751a146f24301"),
+    Dataset(
+        "wordnet-nouns",
+        82115,
+        743241,
+        0,
+        0,
+        _NO_LABELS,
+        "WordNet 3.0, placed by hand",
+        files={"wordnet-nouns.npz": "13f30e7196b0dfce19a9d1b6f6354bbef8ab11828bc767180b2c8247aa5d384b"},
+    ),
+]
+
+CATALOGUE = {entry.name: entry for entry in _PUBLISHED}
+
+GENERATORS: dict[str, Callable[..., Any]] = {
+    "tree": generators.tree,
+    "cycle": generators.cycle,
+    "grid": generators.grid,
+    "ring-of-trees": generators.ring_of_trees,
+    "torus-with-trees": generators.torus_with_trees,
+    "tree-with-cycles": generators.tree_with_cycles,
+    "stochastic-block": generators.stochastic_block,
+    "sphere": generators.sphere_graph,
+    "torus": generators.torus_graph,
+}
+
+
+def datasets(root: str | Path | None = None) -> list[Dataset]:
+    """List every name that :func:`qgcn.data.load` knows: published data sets, then generated graphs at their default size.
+
+    Args:
+        root: Folder to look for files in; ``$QGCN_DATA``, then a cache folder by default.
+    """
+    folder = data_root(root)
+    published = [
+        replace(entry, local=all((folder / entry.name / file).is_file() for file in entry.files))
+        for entry in CATALOGUE.values()
+    ]
+    return published + [_generated(name, generator) for name, generator in GENERATORS.items()]
+
+
+def data_root(root: str | Path | None = None) -> Path:
+    """Return the folder of the data sets: the argument, else ``$QGCN_DATA``, else ``qgcn`` in the user's cache folder."""
+    if root is not None:
+        return Path(root).expanduser()
+    if named := os.environ.get("QGCN_DATA"):
+        return Path(named).expanduser()
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "qgcn"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'cora'?"`` for a name close to a known one, else nothing."""
+    close = difflib.get_close_matches(name.lower(), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _generated(name: str, generator: Callable[..., Any]) -> Dataset:
+    made = generator()
+    edge_index, labels = made if isinstance(made, tuple) else (made, None)
+    sizes = {key: parameter.default for key, parameter in signature(generator).parameters.items()}
+    return Dataset(
+        name,
+        sizes.get("nodes", int(edge_index.max()) + 1),
+        edge_index.shape[1] // 2,
+        0,
+        0 if labels is None else int(labels.max()) + 1,
+        _NO_LABELS if labels is None else _ALL_TASKS,
+        "generated",
+        local=True,
+    )

@@ -1,0 +1,237 @@
+"""Splits: which links and which nodes a model may learn from, and the non-edges it learns against."""
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from qgcn.data.pairs import Ints, draw_other_keys, keys_to_pairs, pairs_to_keys
+
+__all__ = ["PROTOCOLS", "LinkSplit", "NegativeSampler", "split_links", "split_nodes"]
+
+PROTOCOLS = ("leak-free", "hgcn")
+
+
+class NegativeSampler:
+    r"""Draw ordered pairs :math:`(i, j)`, :math:`i \ne j`, uniformly among those that are not forbidden.
+
+    Pair :math:`(i, j)` has the key :math:`iN + j`. With the forbidden keys sorted, :math:`f_0 < f_1 < \dots`, the allowed key
+    of rank :math:`r` is :math:`r + \#\{k : f_k - k \le r\}`: one binary search instead of rejection, so that a draw takes the
+    same time however dense the graph is, and never waits for the device.
+
+    Laws: no pair is forbidden in either direction; each allowed ordered pair has the same chance, but for a relative error of
+    ``num_allowed / 2**62``.
+
+    Args:
+        num_nodes: Number of nodes :math:`N`.
+        forbidden_edges: Pairs never to be drawn, in either direction, shape ``(2, F)``; draws happen on their device.
+
+    Raises:
+        ValueError: Every pair is forbidden, or an index lies outside ``[0, num_nodes)``.
+    """
+
+    def __init__(self, num_nodes: int, forbidden_edges: Tensor) -> None:
+        _check_edges(forbidden_edges, num_nodes, "forbidden_edges")
+        i, j = forbidden_edges.long()
+        diagonal = torch.arange(num_nodes, device=i.device) * (num_nodes + 1)
+        forbidden = torch.cat((i * num_nodes + j, j * num_nodes + i, diagonal)).unique()
+        self.num_nodes = num_nodes
+        self.num_allowed = num_nodes * num_nodes - len(forbidden)
+        """Number of ordered pairs that may be drawn."""
+        if self.num_allowed < 1:
+            raise ValueError(f"no pair of {num_nodes} nodes is left to draw: all {num_nodes * (num_nodes - 1)} are forbidden")
+        self._gaps = forbidden - torch.arange(len(forbidden), device=i.device)
+
+    @property
+    def device(self) -> torch.device:
+        """Where pairs are drawn."""
+        return torch.device(self._gaps.device)
+
+    def sample(self, count: int, generator: torch.Generator | None = None) -> Tensor:
+        """Draw with replacement.
+
+        Args:
+            count: Number of pairs.
+            generator: Source of randomness, on the sampler's device; PyTorch's own by default.
+
+        Returns:
+            Pairs of shape ``(2, count)``, int64.
+        """
+        # torch takes a remainder of 28 or 32 random bits for small ranges, which favours low numbers by up to a few per cent
+        rank = torch.randint(1 << 62, (count,), generator=generator, device=self.device).remainder_(self.num_allowed)
+        key = rank + torch.searchsorted(self._gaps, rank, right=True)
+        return torch.stack((key.div(self.num_nodes, rounding_mode="floor"), key.remainder(self.num_nodes)))
+
+    def to(self, device: torch.device | str) -> "NegativeSampler":
+        """Return the same sampler on another device."""
+        moved = object.__new__(NegativeSampler)
+        moved.num_nodes, moved.num_allowed, moved._gaps = self.num_nodes, self.num_allowed, self._gaps.to(device)
+        return moved
+
+    def __repr__(self) -> str:
+        return f"NegativeSampler(num_nodes={self.num_nodes}, num_allowed={self.num_allowed})"
+
+
+@dataclass(frozen=True)
+class LinkSplit:
+    """Links to learn from, to choose by, and to be judged by. All tensors are int64.
+
+    Attributes:
+        message: Edges that messages may pass along: the training edges in both directions, shape ``(2, M)``.
+        train: Training edges, each once, shape ``(2, *)``.
+        val: Validation edges, each once, shape ``(2, *)``.
+        test: Test edges, each once, shape ``(2, *)``.
+        val_negative: As many non-edges as there are validation edges.
+        test_negative: As many non-edges as there are test edges.
+        negatives: Draws fresh training negatives.
+        protocol: What the training negatives may be, see :func:`split_links`.
+    """
+
+    message: Tensor
+    train: Tensor
+    val: Tensor
+    test: Tensor
+    val_negative: Tensor
+    test_negative: Tensor
+    negatives: NegativeSampler
+    protocol: str
+
+    def to(self, device: torch.device | str) -> "LinkSplit":
+        """Return the same split on another device."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved: dict[str, Any] = {name: value.to(device) for name, value in values.items() if name != "protocol"}
+        return replace(self, **moved)
+
+
+def split_links(
+    edge_index: Tensor, num_nodes: int, *, val: float = 0.05, test: float = 0.10, protocol: str = "leak-free", seed: int = 0
+) -> LinkSplit:
+    """Split the edges of a graph for link prediction.
+
+    Edges count as undirected: direction, repetition and self-loops are ignored. Validation and test negatives are drawn
+    without replacement from the pairs that are no edge of the whole graph, uniformly.
+
+    ``protocol="leak-free"``: a training negative is never an edge, nor a validation or test negative. Held-out edges and
+    held-out non-edges are excluded alike, so that exclusion tells a model nothing about which of the two a pair is.
+
+    ``protocol="hgcn"``: the split of the hyperbolic literature. Training negatives come from every pair that is not a training
+    edge, which includes the validation and test edges. (That code also draws self-pairs, which are left out here.)
+
+    Laws: train, val, test, val_negative and test_negative are pairwise disjoint as undirected pairs; together train, val and
+    test are the edges of the graph; the same seed gives the same split on every device.
+
+    Args:
+        edge_index: Edges, shape ``(2, E)``.
+        num_nodes: Number of nodes.
+        val: Share of the edges kept for validation; 0 for none.
+        test: Share of the edges kept for the test; 0 for none.
+        protocol: ``"leak-free"`` or ``"hgcn"``.
+        seed: Fixes the split.
+
+    Raises:
+        ValueError: Unknown protocol, impossible shares, indices out of range, or a graph too small or too dense for the shares.
+    """
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"unknown protocol {protocol!r}: expected one of {', '.join(map(repr, PROTOCOLS))}")
+    if not (val >= 0 and test >= 0 and val + test < 1):
+        raise ValueError(f"val and test must be shares with val + test < 1, got val={val} and test={test}")
+    _check_edges(edge_index, num_nodes, "edge_index")
+    rng = np.random.default_rng(seed)
+    edges = pairs_to_keys(edge_index.long().cpu().numpy(), num_nodes)
+    num_val, num_test = int(len(edges) * val), int(len(edges) * test)
+    if len(edges) < 1 or (val > 0 and num_val < 1) or (test > 0 and num_test < 1):
+        needed = max(_enough_for(val), _enough_for(test))
+        raise ValueError(f"val={val} and test={test} need at least {needed} edges, got {len(edges)}")
+    num_pairs = num_nodes * (num_nodes - 1) // 2
+    non_edges = num_pairs - len(edges)
+    held_out = num_val + num_test
+    if non_edges < held_out + 1:
+        raise ValueError(
+            f"{held_out} held-out edges need as many non-edges and one more for training, got {non_edges}: "
+            f"{num_nodes} nodes with {len(edges)} edges leave no others"
+        )
+    shuffled = rng.permutation(edges)
+    negative = draw_other_keys(edges, num_pairs, held_out, rng)
+
+    def pairs(keys: Ints) -> Tensor:
+        return torch.from_numpy(keys_to_pairs(keys, num_nodes)).to(edge_index.device)
+
+    val_edges, test_edges = pairs(shuffled[:num_val]), pairs(shuffled[num_val:held_out])
+    train_edges = pairs(shuffled[held_out:])
+    val_negative, test_negative = pairs(negative[:num_val]), pairs(negative[num_val:])
+    forbidden = train_edges
+    if protocol == "leak-free":
+        forbidden = torch.cat((train_edges, val_edges, test_edges, val_negative, test_negative), dim=1)
+    return LinkSplit(
+        message=torch.cat((train_edges, train_edges.flip(0)), dim=1),
+        train=train_edges,
+        val=val_edges,
+        test=test_edges,
+        val_negative=val_negative,
+        test_negative=test_negative,
+        negatives=NegativeSampler(num_nodes, forbidden),
+        protocol=protocol,
+    )
+
+
+def split_nodes(y: Tensor, *, train: float = 0.7, val: float = 0.15, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    """Split the labelled nodes by a plain shuffle; what ``train`` and ``val`` leave is the test.
+
+    The shuffle is not stratified: a rare class may be missing from a part, as it may in a fresh sample. Each part whose share
+    is not zero gets at least one node.
+
+    Laws: the masks are disjoint; together they are the nodes with a label; the same seed gives the same masks.
+
+    Args:
+        y: Classes, shape ``(N,)``, integers; negative where there is no label.
+        train: Share of the labelled nodes to learn from.
+        val: Share to choose by.
+        seed: Fixes the split.
+
+    Returns:
+        Three boolean masks of shape ``(N,)``: train, validation, test.
+
+    Raises:
+        ValueError: Impossible shares, or fewer labelled nodes than parts.
+    """
+    test = round(1 - train - val, 12)  # 1 - 0.7 - 0.3 is not 0 in floating point
+    if not (train > 0 and val >= 0 and test >= 0):
+        raise ValueError(f"train and val must be shares with 0 < train and train + val <= 1, got train={train} and val={val}")
+    if y.ndim != 1 or y.is_floating_point():
+        raise ValueError(f"y must hold integers in shape (N,), got {str(y.dtype).removeprefix('torch.')} in {tuple(y.shape)}")
+    labelled = np.flatnonzero(y.cpu().numpy() >= 0)
+    num_val, num_test = (max(1, round(share * len(labelled))) if share > 0 else 0 for share in (val, test))
+    parts = 1 + (val > 0) + (test > 0)
+    if len(labelled) < parts:
+        raise ValueError(f"a split in {parts} parts needs at least {parts} labelled nodes, got {len(labelled)}")
+    order = np.random.default_rng(seed).permutation(labelled)
+    masks = np.zeros((3, len(y)), dtype=bool)
+    held_out = num_val + num_test
+    for mask, part in zip(masks, (order[held_out:], order[:num_val], order[num_val:held_out]), strict=True):
+        mask[part] = True
+    train_mask, val_mask, test_mask = torch.from_numpy(masks).to(y.device)
+    return train_mask, val_mask, test_mask
+
+
+def _check_edges(edges: Tensor, num_nodes: int, what: str) -> None:
+    if num_nodes < 1:
+        raise ValueError(f"num_nodes must be at least 1, got {num_nodes}")
+    if edges.ndim != 2 or len(edges) != 2 or edges.is_floating_point() or edges.dtype == torch.bool:
+        kind = str(edges.dtype).removeprefix("torch.")
+        raise ValueError(f"{what} must hold integers in shape (2, E), got {kind} in {tuple(edges.shape)}")
+    if edges.numel() == 0:
+        return
+    low, high = int(edges.min()), int(edges.max())
+    if low < 0 or high >= num_nodes:
+        raise ValueError(f"{what} must lie in [0, {num_nodes}), got {low if low < 0 else high}")
+
+
+def _enough_for(share: float) -> int:
+    """Return the least number of edges of which ``share`` is at least one."""
+    if share <= 0:
+        return 1
+    needed = math.ceil(1 / share)
+    return needed if int(needed * share) >= 1 else needed + 1

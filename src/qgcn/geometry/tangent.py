@@ -1,0 +1,131 @@
+r"""Maps of the manifold written in tangent coordinates at the south pole, for networks that live there.
+
+A network alternates the diffeomorphic maps :math:`\widehat\exp_o` and :math:`\widehat\log_o`. What stands between two of them
+is written out here as one map of the tangent space: cheaper than the composition, and equal to it.
+"""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from qgcn.geometry.ambient import check, magnitude, signs, square
+from qgcn.numerics import apply, cosh_root, limits, safe_norm, sinhc_root
+
+__all__ = ["fold0", "translate0"]
+
+
+def fold0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Return :math:`\widehat\log_o(\widehat\exp_o(u))`: whole turns around the sphere of time are taken off.
+
+    .. math:: (0, u_t, s) \mapsto \bigl(0,\; u_t (1 - 2\pi\sqrt{|\beta|}\,n / |u_t|),\; s\bigr),
+        \qquad n = \operatorname{round}\frac{|u_t|}{2\pi\sqrt{|\beta|}}
+
+    Laws: the identity for :math:`|u_t| < \pi\sqrt{|\beta|}`, and always with one time dimension; ``fold0(fold0(u)) == fold0(u)``.
+
+    Args:
+        u: Tangent vectors at the pole, shape ``(..., d)``; the first coordinate is not read.
+        beta: The value of :math:`\langle x, x\rangle`; negative.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+    """
+    check(time_dim, u=u)
+    zero = torch.zeros_like(u[..., :1])
+    if time_dim == 1:
+        return torch.cat((zero, u[..., 1:]), dim=-1)
+    turn = u[..., 1:time_dim]
+    length = safe_norm(turn)
+    circle = 2 * math.pi * magnitude(beta, u).sqrt()
+    turns = torch.round(length.detach() / circle.detach())
+    scale = 1 - circle * turns / torch.where(turns > 0, length, 1)
+    return torch.cat((zero, scale * turn, u[..., time_dim:].expand(*scale.shape[:-1], -1)), dim=-1)
+
+
+def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Translate by a bias in tangent coordinates: :math:`\widehat\log_o(\widehat\exp_o(u) \oplus b)`, Eq. 8.
+
+    With :math:`x = \widehat\exp_o(u)`, :math:`z = \langle b, b\rangle/|\beta|` and the side :math:`\sigma = 1` where ``x`` is
+    connected to the pole, :math:`\sigma = -1` elsewhere,
+
+    .. math:: x \oplus b = (C + \sigma k)\,x + \sigma S\,b + k\,o, \qquad
+        k = \frac{S\,\langle b, x\rangle}{|\beta| + \sigma\sqrt{|\beta|}\,x_0} .
+
+    Laws: equal to ``logmap0(translate(expmap0(u), b))``; ``translate0(u, 0) == fold0(u)``.
+
+    Args:
+        u: Tangent vectors at the pole, shape ``(..., d)``; the first coordinate is not read.
+        b: Tangent vectors at the pole, shape ``(..., d)``; the first coordinate is not read.
+        beta: The value of :math:`\langle x, x\rangle`; negative.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+    """
+    check(time_dim, u=u, b=b)
+    size = magnitude(beta, u)
+    root = size.sqrt()
+    b = torch.cat((torch.zeros_like(b[..., :1]), b[..., 1:]), dim=-1)
+    z = square(b, time_dim=time_dim) / size
+    ahead, aside = cosh_root(z), sinhc_root(z)
+    if time_dim == 1:
+        space, push = u[..., 1:], b[..., 1:]
+        room = size + root * (size + (space * space).sum(-1, keepdim=True)).sqrt()
+        along = (space * push).sum(-1, keepdim=True) / room
+        moved = torch.addcmul(aside * push, ahead + aside * along, space)
+        return torch.cat((torch.zeros_like(moved[..., :1]), moved), dim=-1)
+    turn, space = u[..., 1:time_dim], u[..., time_dim:]
+    quarter = -(turn * turn).sum(-1, keepdim=True) / (4 * size)
+    half_cosine, half_sine = cosh_root(quarter), sinhc_root(quarter)  # of half the angle: 1 + cos does not cancel behind
+    cosine = 2 * half_cosine.square() - 1
+    reach = (space * space).sum(-1, keepdim=True)
+    radius = (size + reach).sqrt()
+    excess = reach / (radius + root)  # radius - root
+    x = torch.cat((radius * cosine, radius * half_sine * half_cosine / root * turn, space), dim=-1)
+    overlap = (x * (b * signs(b, time_dim))).sum(-1, keepdim=True)
+    # |beta| - <o, x> and |beta| + <o, x>
+    room = torch.addcmul(root * excess * cosine, 2 * size, half_cosine.square())
+    connected = room > limits(u.dtype).antipode * size
+    side = torch.where(connected, 1, -1).to(u.dtype)
+    k = aside * overlap / torch.where(connected, room, 2 * size - room)
+    y = torch.addcmul(side * aside * b, torch.addcmul(ahead, side, k), x)
+    time: Tensor = apply(_SphereLog, y[..., :1] + k * root, y[..., 1:time_dim])
+    return torch.cat((torch.zeros_like(k), root * time, y[..., time_dim:]), dim=-1)
+
+
+class _SphereLog(Function):
+    r"""The angle between ``(ahead, rest)`` and the first axis, times the direction of ``rest``.
+
+    ``angle / |rest|`` is analytic in front; behind, at the antipode, the direction is the first axis of ``rest``, without a
+    gradient. Written by hand because it is a handful of passes instead of forty.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(ahead: Tensor, rest: Tensor) -> Tensor:
+        length, safe = _lengths(rest)
+        scale = torch.where(length > 0, torch.atan2(safe, ahead) / safe, 1 / ahead)
+        axis = torch.zeros_like(rest)
+        axis[..., :1].fill_(math.pi)
+        return torch.where((length > 0) | (ahead > 0), scale * rest, axis)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
+        ahead, rest = ctx.saved_tensors
+        length, safe = _lengths(rest)
+        inside = length > 0
+        front = ahead > 0
+        squared = torch.where(inside | front, safe * safe * inside + ahead * ahead, 1)
+        scale = torch.where(inside, torch.atan2(safe, ahead) / safe, torch.where(front, 1 / torch.where(front, ahead, 1), 0))
+        along = (grad * rest).sum(-1, keepdim=True)
+        bend = torch.where(inside, (ahead / squared - scale) / (safe * safe), 0)
+        return torch.where(inside | front, -along / squared, 0), torch.addcmul(scale * grad, bend * along, rest)
+
+
+def _lengths(rest: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the norm, zero where too short for a direction, and a stand-in for it that can be divided by."""
+    length = safe_norm(rest)
+    tiny = limits(rest.dtype).norm
+    return torch.where(length > tiny, length, 0), torch.where(length > tiny, length, 1)

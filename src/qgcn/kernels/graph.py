@@ -1,0 +1,146 @@
+"""What all-pairs functions need to know of a graph and of a space, checked once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import torch
+from torch import Tensor
+
+from qgcn.numerics import FLOAT_TYPES
+
+__all__ = ["CHUNK_ENTRIES", "Chunk", "Metric", "Neighbourhoods", "check_pairs", "check_points", "graph_of", "rows_at_once"]
+
+CHUNK_ENTRIES: Final = 2**24
+"""Distances computed at once: all pairs of 4,096 nodes, 64 MiB a tensor in float32."""
+
+
+class Metric(Protocol):
+    """What is asked of a space: its distances. Every :class:`qgcn.manifolds.Space` has them."""
+
+    def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
+        """Return distances from every ``x``, shape ``(N, d)``, to every ``y``, shape ``(M, d)``, as ``(N, M)``."""
+
+    def dist2(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return squared distances between ``x`` and ``y``, shapes ``(..., d)``, as ``(...)``."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some consecutive nodes of a graph and the edges that leave them."""
+
+    first: int
+    """The first node."""
+    rows: int
+    """Number of nodes."""
+    edges: slice
+    """Their edges, as a slice of ``source`` and ``target``."""
+
+
+@dataclass(frozen=True)
+class Neighbourhoods:
+    r"""The neighbours of every node: a graph checked and sorted once, for functions that are called with it many times.
+
+    .. math:: \mathcal N(u) = \{v \ne u : (u, v) \text{ is an edge}\}
+
+    Neighbourhoods are sets: loops are left out, an edge given twice counts once. Edges are directed as given.
+    """
+
+    source: Tensor
+    """Node that each edge leaves, ascending, shape ``(E,)``."""
+    target: Tensor
+    """Node that each edge leads to, ascending for each source, shape ``(E,)``."""
+    degree: Tensor
+    """Number of neighbours of each node, shape ``(N,)``."""
+    start: Tensor
+    """Index of each node's first edge, then ``E``; shape ``(N + 1,)``, on the CPU, where slices are cut."""
+
+    @classmethod
+    def of(cls, edge_index: Tensor, num_nodes: int) -> "Neighbourhoods":
+        """Check and sort the edges of a graph.
+
+        Args:
+            edge_index: Directed edges, shape ``(2, E)``, integers in ``[0, num_nodes)``.
+            num_nodes: Number of nodes, ``N``.
+
+        Raises:
+            TypeError: ``edge_index`` is no tensor of integers.
+            ValueError: It has another shape, names a node that is not there, or has no edge between two nodes.
+        """
+        check_pairs(edge_index, num_nodes, "edge_index")
+        source, target = edge_index.long()
+        apart = source != target
+        key = torch.unique(source[apart] * num_nodes + target[apart])
+        if key.numel() == 0:
+            raise ValueError(f"edge_index must have at least one edge between two nodes, got {edge_index.shape[1]} loops")
+        source, target = key // num_nodes, key % num_nodes
+        degree = torch.bincount(source, minlength=num_nodes)
+        start = torch.cat((degree.new_zeros(1), degree.cumsum(0))).cpu()
+        return cls(source, target, degree, start)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes, ``N``."""
+        return len(self.degree)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges between two nodes, ``E``."""
+        return len(self.source)
+
+    def chunks(self, rows: int) -> Iterator[Chunk]:
+        """Cut the graph into runs of ``rows`` nodes, the last one possibly shorter."""
+        for first in range(0, self.num_nodes, rows):
+            last = min(first + rows, self.num_nodes)
+            yield Chunk(first, last - first, slice(int(self.start[first]), int(self.start[last])))
+
+
+def graph_of(edge_index: Tensor | Neighbourhoods, x: Tensor) -> Neighbourhoods:
+    """Return the neighbourhoods of a graph with one node for each of the points ``x``, on their device; raise if none fit."""
+    if isinstance(edge_index, Tensor):
+        return Neighbourhoods.of(edge_index.to(x.device), len(x))
+    if not isinstance(edge_index, Neighbourhoods):
+        raise TypeError(f"edge_index must be a torch.Tensor or Neighbourhoods, got {type(edge_index).__name__}")
+    if edge_index.num_nodes != len(x):
+        raise ValueError(f"x must have one point for each of the graph's {edge_index.num_nodes} nodes, got {len(x)}")
+    if edge_index.source.device != x.device:
+        raise TypeError(f"x is on {x.device} but the graph is on {edge_index.source.device}: expected one device")
+    return edge_index
+
+
+def rows_at_once(num_nodes: int, chunk: int | None = None) -> int:
+    """Return how many rows of all pairwise distances to compute at once: ``chunk``, or what keeps memory bounded."""
+    if chunk is None:
+        return max(1, min(num_nodes, CHUNK_ENTRIES // num_nodes))
+    if isinstance(chunk, bool) or not isinstance(chunk, int):
+        raise TypeError(f"chunk must be an int or None, got {type(chunk).__name__}")
+    if chunk < 1:
+        raise ValueError(f"chunk must be at least 1, got {chunk}")
+    return chunk
+
+
+def check_points(x: Tensor, *, read: bool = True) -> None:
+    """Raise unless ``x`` holds points, shape ``(N, d)``, all finite (if ``read``, which waits for the device)."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x must be a torch.Tensor, got {type(x).__name__}")
+    if x.dtype not in FLOAT_TYPES:
+        raise TypeError(f"x must be float32 or float64, got {x.dtype}")
+    if x.ndim != 2 or x.numel() == 0:
+        raise ValueError(f"x must have shape (N, d) with N and d at least 1, got {tuple(x.shape)}")
+    if read and (wrong := len(x) - int(x.detach().isfinite().all(-1).sum())):
+        raise ValueError(f"x must be finite, got NaN or infinity in {wrong} of {len(x)} points")
+
+
+def check_pairs(pairs: Tensor, num_nodes: int, name: str) -> None:
+    """Raise unless ``pairs`` is a tensor of integers in ``[0, num_nodes)``, shape ``(2, E)``, ``E >= 1``."""
+    if not isinstance(pairs, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(pairs).__name__}")
+    if pairs.is_floating_point() or pairs.is_complex() or pairs.dtype == torch.bool:
+        raise TypeError(f"{name} must hold integers, got {pairs.dtype}")
+    if pairs.ndim != 2 or pairs.shape[0] != 2:
+        raise ValueError(f"{name} must have shape (2, E), got {tuple(pairs.shape)}")
+    if pairs.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one column, got none")
+    lowest, highest = (int(bound) for bound in torch.aminmax(pairs))
+    if lowest < 0 or highest >= num_nodes:
+        raise ValueError(f"{name} must lie in [0, {num_nodes}), the number of points, got values from {lowest} to {highest}")

@@ -1,0 +1,361 @@
+"""How good an embedding, a ranking or a classification is: exact, on tensors, ties counted as they should be.
+
+Every metric is a float64 tensor without gradient, on the device of its arguments, so that nothing waits for the device until
+it is read. :func:`mean_average_precision` and :func:`distortion` look at all pairs of nodes, a run of rows at a time.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import csgraph, csr_array  # type: ignore[import-untyped]
+from torch import Tensor
+
+from qgcn.kernels.graph import Chunk, Metric, Neighbourhoods, check_points, graph_of, rows_at_once
+
+__all__ = [
+    "Distortion",
+    "accuracy",
+    "average_precision",
+    "distortion",
+    "f1",
+    "hits_at",
+    "mean_average_precision",
+    "mean_reciprocal_rank",
+    "roc_auc",
+]
+
+
+# --- labels ----------------------------------------------------------------------------------------------------------
+
+
+def accuracy(prediction: Tensor, y: Tensor) -> Tensor:
+    """Return the share of nodes whose label is right.
+
+    Args:
+        prediction: Labels, shape ``(N,)``, or scores of the classes, shape ``(N, C)``, of which the highest counts.
+        y: True labels, shape ``(N,)``.
+    """
+    return (_labels(prediction, y) == y).double().mean()
+
+
+def f1(prediction: Tensor, y: Tensor, *, average: Literal["micro", "macro"] = "micro") -> Tensor:
+    r"""Return the F1 score of single-label classification.
+
+    .. math:: F_1 = \frac{2\,\mathrm{TP}}{2\,\mathrm{TP} + \mathrm{FP} + \mathrm{FN}}
+
+    ``"micro"`` adds up the counts of all classes first; with one label a node that is the :func:`accuracy`. ``"macro"`` is
+    the mean over the classes that occur, among true labels or predicted ones, as in scikit-learn.
+
+    Args:
+        prediction: Labels, shape ``(N,)``, or scores of the classes, shape ``(N, C)``, of which the highest counts.
+        y: True labels, shape ``(N,)``.
+        average: ``"micro"`` or ``"macro"``.
+    """
+    if average not in ("micro", "macro"):
+        raise ValueError(f"average must be 'micro' or 'macro', got {average!r}")
+    labels = _labels(prediction, y)
+    if average == "micro":
+        return (labels == y).double().mean()
+    classes, index = torch.unique(torch.stack((labels.long(), y.long())), return_inverse=True)
+    right = torch.bincount(index[0][labels == y], minlength=len(classes))
+    either = torch.bincount(index.flatten(), minlength=len(classes))  # 2 TP + FP + FN
+    return (2 * right.double() / either).mean()
+
+
+def _labels(prediction: Tensor, y: Tensor) -> Tensor:
+    """Return predicted labels, those of the highest scores if scores are given; raise unless they fit ``y``."""
+    for name, tensor in (("prediction", prediction), ("y", y)):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
+    if y.is_floating_point() or y.is_complex():
+        raise TypeError(f"y must hold integer labels, got {y.dtype}")
+    if y.ndim != 1 or len(y) == 0:
+        raise ValueError(f"y must have shape (N,) with N at least 1, got {tuple(y.shape)}")
+    if prediction.ndim not in (1, 2) or len(prediction) != len(y) or prediction.shape[1:] == (0,):
+        raise ValueError(f"prediction must have shape ({len(y)},) or ({len(y)}, C), got {tuple(prediction.shape)}")
+    if prediction.ndim == 2:
+        _check_no_nan(prediction, "prediction")
+        return prediction.argmax(-1)
+    if prediction.is_floating_point() or prediction.is_complex():
+        raise TypeError(f"prediction must hold integer labels, or scores of shape ({len(y)}, C), got {prediction.dtype}")
+    return prediction
+
+
+# --- scores of positives and negatives -------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def roc_auc(positive: Tensor, negative: Tensor) -> Tensor:
+    r"""Return the area under the ROC curve: the chance that a positive scores higher than a negative.
+
+    .. math:: \mathrm{AUC} = \frac{1}{PQ}\sum_{p,n} \bigl([s_p > s_n] + \tfrac12 [s_p = s_n]\bigr)
+
+    Exact, ties counted half, in ``(P + Q) log Q`` steps.
+
+    Args:
+        positive: Scores of the positives, shape ``(..., P)``; axes before the last are batches.
+        negative: Scores of the negatives, shape ``(..., Q)``.
+
+    Returns:
+        Shape ``(...)``.
+    """
+    positive, negative = _scores(positive, negative)
+    below, not_above = _ranks(positive, negative)
+    pairs = positive.shape[-1] * negative.shape[-1]
+    return (below + not_above).sum(-1).double() / (2 * pairs)
+
+
+@torch.no_grad()
+def average_precision(positive: Tensor, negative: Tensor) -> Tensor:
+    r"""Return the mean over positives of the precision among everything that scores at least as high.
+
+    .. math:: \mathrm{AP} = \frac1P\sum_p
+        \frac{|\{p' : s_{p'} \ge s_p\}|}{|\{p' : s_{p'} \ge s_p\}| + |\{n : s_n \ge s_p\}|}
+
+    Equal scores share one threshold, as in scikit-learn's ``average_precision_score``.
+
+    Args:
+        positive: Scores of the positives, shape ``(..., P)``; axes before the last are batches.
+        negative: Scores of the negatives, shape ``(..., Q)``.
+
+    Returns:
+        Shape ``(...)``.
+    """
+    positive, negative = _scores(positive, negative)
+    hits = positive.shape[-1] - _ranks(positive, positive)[0]
+    misses = negative.shape[-1] - _ranks(positive, negative)[0]
+    return (hits.double() / (hits + misses)).mean(-1)
+
+
+@torch.no_grad()
+def mean_reciprocal_rank(positive: Tensor, negative: Tensor) -> Tensor:
+    r"""Return the mean of one over the rank that each positive takes among all negatives.
+
+    .. math:: \mathrm{MRR} = \frac1P\sum_p \Bigl(1 + |\{n : s_n > s_p\}| + \tfrac12 |\{n : s_n = s_p\}|\Bigr)^{-1}
+
+    Each positive is ranked alone against the same negatives; tied with some, it takes the mean of the ranks they share.
+
+    Args:
+        positive: Scores of the positives, shape ``(..., P)``; axes before the last are batches.
+        negative: Scores of the negatives, shape ``(..., Q)``.
+
+    Returns:
+        Shape ``(...)``.
+    """
+    positive, negative = _scores(positive, negative)
+    below, not_above = _ranks(positive, negative)
+    rank = 1 + negative.shape[-1] - (below + not_above).double() / 2
+    return rank.reciprocal().mean(-1)
+
+
+@torch.no_grad()
+def hits_at(positive: Tensor, negative: Tensor, k: int) -> Tensor:
+    """Return the share of positives that score higher than the ``k``-th highest negative.
+
+    The convention of the Open Graph Benchmark: a tie with that negative is a miss, and with fewer than ``k`` negatives all
+    positives are hits.
+
+    Args:
+        positive: Scores of the positives, shape ``(..., P)``; axes before the last are batches.
+        negative: Scores of the negatives, shape ``(..., Q)``.
+        k: At least 1.
+
+    Returns:
+        Shape ``(...)``.
+    """
+    if isinstance(k, bool) or not isinstance(k, int):
+        raise TypeError(f"k must be an int, got {type(k).__name__}")
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    positive, negative = _scores(positive, negative)
+    if negative.shape[-1] < k:
+        return torch.ones(positive.shape[:-1], dtype=torch.float64, device=positive.device)
+    bar = negative.topk(k, dim=-1).values[..., -1:]
+    return (positive > bar).double().mean(-1)
+
+
+def _scores(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both in one type and with one batch shape; raise if they are no scores."""
+    for name, scores in (("positive", positive), ("negative", negative)):
+        if not isinstance(scores, Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, got {type(scores).__name__}")
+        if scores.is_complex() or scores.dtype == torch.bool:
+            raise TypeError(f"{name} must hold real numbers, got {scores.dtype}")
+        if scores.ndim == 0 or scores.shape[-1] == 0:
+            raise ValueError(f"{name} must hold at least one score, got shape {tuple(scores.shape)}")
+        _check_no_nan(scores, name)
+    try:
+        batch = torch.broadcast_shapes(positive.shape[:-1], negative.shape[:-1])
+    except RuntimeError:
+        shapes = f"positive {tuple(positive.shape)}, negative {tuple(negative.shape)}"
+        raise ValueError(f"axes before the last do not broadcast: {shapes}") from None
+    # not torch.result_type, which lets a scalar's type give way
+    dtype = torch.promote_types(positive.dtype, negative.dtype)
+    first, second = (scores.to(dtype).expand(*batch, -1).contiguous() for scores in (positive, negative))
+    return first, second
+
+
+def _ranks(scores: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+    """Return, of each score, how many others are below it and how many are not above it."""
+    others = others.sort(dim=-1).values
+    return torch.searchsorted(others, scores), torch.searchsorted(others, scores, right=True)
+
+
+def _check_no_nan(tensor: Tensor, name: str) -> None:
+    if bool(tensor.isnan().any()):
+        raise ValueError(f"{name} must not contain NaN, got {int(tensor.isnan().sum())} of {tensor.numel()}")
+
+
+# --- embeddings of graphs --------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def mean_average_precision(
+    x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Metric, *, chunk: int | None = None
+) -> Tensor:
+    r"""Return how well the nearest points of each node are its neighbours: the mAP of graph reconstruction.
+
+    .. math:: \mathrm{mAP} = \frac1{|V|}\sum_u \frac1{\deg u} \sum_{v \in \mathcal N(u)}
+        \frac{|\mathcal N(u) \cap R_{uv}|}{|R_{uv}|}, \qquad R_{uv} = \{w \ne u : d(u, w) \le d(u, v)\}
+
+    Exact, and strict about ties: a node as far away as the neighbour is not told apart from it, so it counts against the
+    embedding. If all points coincide, a node scores :math:`\deg(u)/(N-1)`, not 1. ``V`` are the nodes with at least one
+    neighbour; those without are left out.
+
+    Laws: in ``(0, 1]``; 1 exactly if every neighbour is nearer than every other node; invariant under isometries, scaling
+    and the order of nodes.
+
+    Args:
+        x: Points, shape ``(N, d)``.
+        edge_index: Directed edges, shape ``(2, E)``; loops and repetitions are left out. Or the graph's
+            :class:`~qgcn.kernels.Neighbourhoods`.
+        manifold: The space; anything with ``pairwise_dist``.
+        chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
+
+    Returns:
+        Scalar, shape ``()``.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: Points or distances are NaN, an edge names a node that is not there, or there is no edge.
+    """
+    check_points(x)
+    graph = graph_of(edge_index, x)
+    total = torch.zeros((), dtype=torch.float64, device=x.device)
+    for part in graph.chunks(rows_at_once(graph.num_nodes, chunk)):
+        total += _precision_of_rows(_distances(x, manifold, part), graph, part)
+    return total / (graph.degree > 0).sum()
+
+
+def _precision_of_rows(dist: Tensor, graph: Neighbourhoods, part: Chunk) -> Tensor:
+    """Return the sum over the chunk's nodes of their average precision.
+
+    Only distances to neighbours are sorted; all others are put between them by bisection and counted.
+    """
+    degree = graph.degree[part.first : part.first + part.rows]
+    source, target = graph.source[part.edges] - part.first, graph.target[part.edges]
+    width = int(degree.max())
+    if width == 0:
+        return torch.zeros((), dtype=torch.float64, device=dist.device)
+    place = torch.arange(len(source), device=dist.device) - (degree.cumsum(0) - degree)[source]
+    bounds = dist.new_full((part.rows, width), math.inf)
+    bounds[source, place] = dist[source, target]
+    bounds = bounds.sort(dim=-1).values
+
+    position = torch.searchsorted(bounds, dist)  # the first bound that is not below
+    position.diagonal(part.first).fill_(width)  # the node itself is within none
+    counts = torch.zeros(part.rows, width + 1, dtype=torch.long, device=dist.device)
+    counts.scatter_add_(1, position, torch.ones((), dtype=torch.long, device=dist.device).expand_as(position))
+    within = counts.cumsum(-1)[:, :width]
+    # an infinite distance must not count the padding
+    neighbours = torch.minimum(torch.searchsorted(bounds, bounds, right=True), degree.unsqueeze(-1))
+    real = torch.arange(width, device=dist.device) < degree.unsqueeze(-1)
+    precision = torch.where(real, neighbours.double() / torch.where(real, within, 1), 0)
+    return (precision.sum(-1) / torch.where(degree > 0, degree, 1)).sum()
+
+
+class Distortion(NamedTuple):
+    """How an embedding changes the distances of a graph; scalars, shape ``()``."""
+
+    average: Tensor
+    """Mean relative error of a distance; 0 at best."""
+    worst: Tensor
+    """Largest stretch of a distance over the smallest; 1 at best, infinite if two distinct nodes are at distance zero."""
+
+
+@torch.no_grad()
+def distortion(
+    x: Tensor,
+    edge_index: Tensor | Neighbourhoods,
+    manifold: Metric,
+    *,
+    scale: bool = False,
+    chunk: int | None = None,
+) -> Distortion:
+    r"""Return how far distances in the space are from those in the graph.
+
+    With the stretch :math:`r_{uv} = d(u, v)/d_G(u, v)` of each pair of distinct nodes that a path joins,
+
+    .. math:: \text{average} = \operatorname{mean}_{uv} |r_{uv}/\lambda - 1|, \qquad
+        \text{worst} = \max_{uv} r_{uv} \,/\, \min_{uv} r_{uv}
+
+    where :math:`\lambda = 1`, or, with ``scale``, the one scale that makes the mean of :math:`(r/\lambda - 1)^2` smallest,
+    :math:`\lambda = \sum r^2 / \sum r`. The worst distortion does not depend on the scale.
+
+    Graph distances count edges, in either direction. Finding them takes ``N`` searches of the graph (SciPy's, on the CPU),
+    twice with ``scale``.
+
+    Args:
+        x: Points, shape ``(N, d)``.
+        edge_index: Edges, shape ``(2, E)``, or the graph's :class:`~qgcn.kernels.Neighbourhoods`.
+        manifold: The space; anything with ``pairwise_dist``.
+        scale: Divide distances by the best single scale first.
+        chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: Points or distances are NaN, an edge names a node that is not there, or there is no edge.
+    """
+    check_points(x)
+    graph = graph_of(edge_index, x)
+    rows = rows_at_once(graph.num_nodes, chunk)
+    shrink = torch.ones((), dtype=torch.float64, device=x.device)  # 1 / lambda
+    if scale:
+        sums = torch.stack([torch.stack((r.sum(), r.square().sum())) for r in _stretches(x, graph, manifold, rows)]).sum(0)
+        shrink = torch.where(sums[1] > 0, sums[0] / torch.where(sums[1] > 0, sums[1], 1), 1)
+    errors, counts, smallest, largest = [], 0, [], []
+    for r in _stretches(x, graph, manifold, rows):
+        errors.append((r * shrink - 1).abs().sum())
+        counts += len(r)
+        smallest.append(r.min())
+        largest.append(r.max())
+    low, high = torch.stack(smallest).min(), torch.stack(largest).max()
+    worst = torch.where(low > 0, high / torch.where(low > 0, low, 1), math.inf)
+    return Distortion(torch.stack(errors).sum() / counts, worst)
+
+
+def _stretches(x: Tensor, graph: Neighbourhoods, manifold: Metric, rows: int) -> Iterator[Tensor]:
+    """Yield, for a run of nodes at a time, the stretch of their distances to all nodes that a path joins them with."""
+    n = graph.num_nodes
+    ends = graph.source.cpu().numpy(), graph.target.cpu().numpy()
+    adjacency = csr_array((np.ones(graph.num_edges), ends), shape=(n, n))
+    for part in graph.chunks(rows):
+        nodes = np.arange(part.first, part.first + part.rows)
+        steps = csgraph.dijkstra(adjacency, directed=False, unweighted=True, indices=nodes)
+        apart = torch.from_numpy(steps).to(x.device)
+        joined = (apart > 0) & apart.isfinite()
+        stretch = _distances(x, manifold, part)[joined].double() / apart[joined]
+        if len(stretch):
+            yield stretch
+
+
+def _distances(x: Tensor, manifold: Metric, part: Chunk) -> Tensor:
+    """Return the distances from the chunk's nodes to all, shape ``(rows, N)``."""
+    x = x.as_subclass(Tensor)
+    dist = manifold.pairwise_dist(x[part.first : part.first + part.rows], x).contiguous()
+    if bool(dist.isnan().any()):
+        raise ValueError("distances must be numbers, got NaN: points are too far out, or not on the manifold")
+    return dist

@@ -1,0 +1,5 @@
+"""Models."""
+
+from qgcn.models.tangent import TangentNetwork
+
+__all__ = ["TangentNetwork"]

@@ -1,0 +1,104 @@
+"""Dropout whose randomness is a function of a key instead of a state.
+
+A run that is resumed draws what it would have drawn; a batch of models draws what each would have drawn alone.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+
+__all__ = ["Dropout", "dropout_keys", "keyed_uniform", "mixed_key"]
+
+
+class _KeyedUniform(Function):
+    @staticmethod
+    def forward(key: Tensor, like: Tensor) -> Tensor:
+        generator = torch.Generator(like.device).manual_seed(int(key))
+        return torch.rand(like.shape, dtype=like.dtype, device=like.device, generator=generator)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None]:
+        return None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, int | None], key: Tensor, like: Tensor) -> tuple[Tensor, int]:
+        one = like if in_dims[1] is None else like.select(in_dims[1], 0)
+        keys = key.expand(info.batch_size) if in_dims[0] is None else key
+        return torch.stack([_KeyedUniform.apply(each, one) for each in keys]), 0
+
+
+def keyed_uniform(key: Tensor, like: Tensor) -> Tensor:
+    """Draw uniform numbers in ``[0, 1)``, of the shape, type and device of ``like``, that depend on nothing but the key.
+
+    Args:
+        key: int64, shape ``()``, on the CPU, so that reading it stalls nothing.
+        like: Any tensor.
+    """
+    drawn: Tensor = _KeyedUniform.apply(key, like.detach())
+    return drawn
+
+
+class Dropout(nn.Module):
+    """Set coordinates to zero with probability ``p`` in training and scale the others by ``1 / (1 - p)``.
+
+    Like ``torch.nn.Dropout`` it draws from PyTorch's global generator, unless it was given a key (:func:`dropout_keys`).
+
+    Args:
+        p: Probability, ``0 <= p < 1``.
+    """
+
+    key: Tensor | None
+
+    def __init__(self, p: float = 0.0) -> None:
+        super().__init__()
+        if not 0 <= p < 1:
+            raise ValueError(f"dropout must be in [0, 1), got {p}")
+        self.p = float(p)
+        self.register_buffer("key", None, persistent=False)
+
+    def forward(self, u: Tensor) -> Tensor:
+        """Return ``u`` with some coordinates dropped; any shape."""
+        if not self.training or self.p == 0:
+            return u
+        if self.key is None:
+            return nn.functional.dropout(u, self.p)
+        keep = keyed_uniform(self.key, u) >= self.p
+        return u * keep.to(u.dtype).div_(1 - self.p)
+
+    def extra_repr(self) -> str:
+        """Show the probability."""
+        return f"p={self.p:g}"
+
+
+def mixed_key(*parts: int) -> int:
+    """Mix whole numbers into one key of 63 bits, as SplitMix64 does, so that neighbouring seeds have nothing in common."""
+    mixed = 0
+    for part in parts:
+        mixed = (mixed + part + 0x9E3779B97F4A7C15) % 2**64
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> shift)) * factor % 2**64
+        mixed ^= mixed >> 31
+    return mixed >> 1
+
+
+def dropout_keys(model: nn.Module, seeds: int | Sequence[int], step: int) -> dict[str, Tensor]:
+    """Return the buffers that key every dropout of a model, for ``torch.func.functional_call``.
+
+    Equal seeds and steps give equal draws; every layer draws differently.
+
+    Args:
+        model: Any module.
+        seeds: The seed of the model, or one for each of a batch of models.
+        step: Number of the training step.
+    """
+    layers = [name for name, module in model.named_modules() if isinstance(module, Dropout)]
+    many = [seeds] if isinstance(seeds, int) else seeds
+    keys = torch.tensor([[mixed_key(seed, step, salt) for seed in many] for salt in range(len(layers))])
+    return {f"{name}.key": row[0] if isinstance(seeds, int) else row for name, row in zip(layers, keys, strict=True)}

@@ -1,0 +1,166 @@
+"""Products of a sparse matrix with dense columns, and the normalised adjacency of a graph.
+
+The matrix is a torch sparse CSR tensor and is treated as constant. Under ``torch.vmap`` the batch becomes further columns, so
+that one pass over the matrix serves every model of the batch.
+"""
+
+from typing import Any, Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.utils.weak import WeakIdKeyDictionary
+
+__all__ = ["AGGREGATIONS", "Aggregation", "adjacency", "edges_of", "matmul", "to_csr"]
+
+Aggregation = Literal["sum", "mean", "sym"]
+AGGREGATIONS = get_args(Aggregation)
+
+# what the transpose of a matrix looks like, kept as long as the matrix it belongs to
+_TRANSPOSED: WeakIdKeyDictionary = WeakIdKeyDictionary()
+
+
+class _Transpose(NamedTuple):
+    """The structure of a matrix's transpose, and where its values come from."""
+
+    crow: Tensor
+    col: Tensor
+    order: Tensor
+    symmetric: bool
+
+
+class _Product(Function):
+    @staticmethod
+    def forward(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
+        return (matrix if values is None else _with_values(matrix, values)) @ columns
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
+        ctx.matrix, _, ctx.values = inputs
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
+        matrix, values = ctx.matrix, ctx.values
+        turned = _transpose(matrix)
+        if turned.symmetric and values is None:
+            return None, matrix @ grad, None
+        values = (matrix.values() if values is None else values)[turned.order]
+        shape = (matrix.shape[1], matrix.shape[0])
+        return None, torch.sparse_csr_tensor(turned.crow, turned.col, values, shape, check_invariants=False) @ grad, None
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[None, int | None, int | None], matrix: Tensor, columns: Tensor, values: Tensor | None
+    ) -> tuple[Tensor, int]:
+        if in_dims[2] is None:
+            rows, batch = matrix.shape[0], info.batch_size
+            side_by_side = columns.movedim(in_dims[1], -2).reshape(matrix.shape[1], -1)  # (M, batch * n)
+            return matmul(matrix, side_by_side, values).view(rows, batch, -1), 1
+        each_values = values.movedim(in_dims[2], 0)  # type: ignore[union-attr]
+        each_columns = columns.expand(info.batch_size, -1, -1) if in_dims[1] is None else columns.movedim(in_dims[1], 0)
+        return torch.stack([matmul(matrix, c, v) for c, v in zip(each_columns, each_values, strict=True)]), 0
+
+
+def matmul(matrix: Tensor, columns: Tensor, values: Tensor | None = None) -> Tensor:
+    """Multiply a sparse matrix with dense columns.
+
+    Laws: equal to ``matrix.to_dense() @ columns``, value and gradient with respect to ``columns``.
+
+    Args:
+        matrix: CSR tensor, shape ``(N, M)``, without a gradient of its own.
+        columns: Shape ``(M, n)``.
+        values: Take these for the matrix's values, shape ``(nnz,)``, without a gradient.
+
+    Returns:
+        Shape ``(N, n)``.
+    """
+    product: Tensor = _Product.apply(matrix, columns, values)
+    return product
+
+
+def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
+    return torch.sparse_csr_tensor(
+        matrix.crow_indices(), matrix.col_indices(), values, matrix.shape, check_invariants=False
+    )
+
+
+def _transpose(matrix: Tensor) -> _Transpose:
+    found: _Transpose | None = _TRANSPOSED.get(matrix)
+    if found is None:
+        crow, col = matrix.crow_indices(), matrix.col_indices()
+        rows = torch.repeat_interleave(torch.arange(matrix.shape[0], device=crow.device), crow.long().diff())
+        order = torch.argsort(col.long() * matrix.shape[0] + rows)
+        turned = torch.zeros(matrix.shape[1] + 1, dtype=torch.int64, device=crow.device)
+        turned[1:] = torch.bincount(col.long(), minlength=matrix.shape[1]).cumsum(0)
+        turned, rows = turned.to(crow.dtype), rows[order].to(col.dtype)
+        same = matrix.shape[0] == matrix.shape[1] and torch.equal(turned, crow) and torch.equal(rows, col)
+        symmetric = same and torch.equal(matrix.values()[order], matrix.values())
+        found = _TRANSPOSED[matrix] = _Transpose(turned, rows, order, symmetric)
+    return found
+
+
+def to_csr(x: Tensor) -> Tensor:
+    """Turn a dense matrix into CSR, with 32-bit indices, which every backend multiplies fastest."""
+    matrix = x.to_sparse_csr()
+    return _csr(matrix.crow_indices(), matrix.col_indices(), matrix.values(), matrix.shape)
+
+
+def _csr(crow: Tensor, col: Tensor, values: Tensor, shape: torch.Size | tuple[int, int]) -> Tensor:
+    return torch.sparse_csr_tensor(crow.int(), col.int(), values, tuple(shape), check_invariants=False)
+
+
+def edges_of(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Return ``edge_index``, shape ``(2, E)``, sources first, and the weights of a CSR adjacency whose rows are targets."""
+    crow, col = matrix.crow_indices().long(), matrix.col_indices().long()
+    rows = torch.repeat_interleave(torch.arange(matrix.shape[0], device=crow.device), crow.diff())
+    return torch.stack((col, rows)), matrix.values()
+
+
+def adjacency(
+    edge_index: Tensor,
+    num_nodes: int,
+    edge_weight: Tensor | None = None,
+    *,
+    aggregation: Aggregation = "sym",
+    self_loops: bool = True,
+) -> Tensor:
+    r"""Build the matrix that aggregates neighbours, row ``i`` for node ``i``.
+
+    ========  =====================================================
+    ``sum``   :math:`A`, Eq. 6
+    ``mean``  :math:`D^{-1} A`
+    ``sym``   :math:`D^{-1/2} A D^{-1/2}`
+    ========  =====================================================
+
+    Args:
+        edge_index: Sources and targets, shape ``(2, E)``.
+        num_nodes: Number of nodes ``N``.
+        edge_weight: Weights, shape ``(E,)``; ones if none are given.
+        aggregation: How the rows are normalised.
+        self_loops: Count every node among its own neighbours, with weight 1; loops in ``edge_index`` are dropped then.
+
+    Returns:
+        CSR tensor of shape ``(N, N)``, with the type of the weights.
+    """
+    if aggregation not in AGGREGATIONS:
+        raise ValueError(f"aggregation must be one of {', '.join(AGGREGATIONS)}, got {aggregation!r}")
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        raise ValueError(f"edge_index must have shape (2, E), got {tuple(edge_index.shape)}")
+    device = edge_index.device
+    weight = torch.ones(edge_index.shape[1], device=device) if edge_weight is None else edge_weight.detach()
+    if self_loops:
+        keep = edge_index[0] != edge_index[1]
+        loops = torch.arange(num_nodes, device=device)
+        edge_index = torch.cat((edge_index[:, keep], loops.expand(2, -1)), dim=1)
+        weight = torch.cat((weight[keep], weight.new_ones(num_nodes)))
+    matrix = torch.sparse_coo_tensor(edge_index.flip(0), weight, (num_nodes, num_nodes), check_invariants=True).coalesce()
+    target, source = matrix.indices()
+    weight = matrix.values()
+    if aggregation != "sum":
+        degree = weight.new_zeros(num_nodes).scatter_add_(0, target, weight)
+        # a node without neighbours receives nothing, whatever it is divided by
+        inverse = torch.where(degree > 0, degree, 1).reciprocal()
+        weight = weight * inverse[target] if aggregation == "mean" else weight * (inverse[target] * inverse[source]).sqrt()
+    crow = torch.zeros(num_nodes + 1, dtype=torch.int64, device=device)
+    crow[1:] = torch.bincount(target, minlength=num_nodes).cumsum(0)
+    return _csr(crow, source, weight, (num_nodes, num_nodes))

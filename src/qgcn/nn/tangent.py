@@ -1,0 +1,94 @@
+"""Tangential maps between layers: activation, skip connection, and how Euclidean features enter a space."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from qgcn.manifolds import Space
+
+__all__ = ["ACTIVATIONS", "DoubleProjection", "TangentActivation", "tangent_mean"]
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "elu": nn.functional.elu,
+    "leaky_relu": nn.functional.leaky_relu,
+    "identity": lambda u: u,
+}
+
+
+class TangentActivation(nn.Module):
+    r"""Activate in the tangent space of the pole, and carry the point from one curvature to the next (Eq. 6).
+
+    .. math:: \sigma^\otimes(x) = \widehat\exp^{\beta'}_o\bigl(\sigma(\widehat\log^\beta_o(x))\bigr)
+
+    Args:
+        name: One of ``relu``, ``tanh``, ``sigmoid``, ``elu``, ``leaky_relu``, ``identity``.
+        space: The space of the inputs, with curvature :math:`1/\beta`.
+        out_space: The space of the outputs, with curvature :math:`1/\beta'`; ``space`` if none is given.
+
+    Shapes:
+        - **input:** points of ``space``, ``(N, d)``
+        - **output:** points of ``out_space``, ``(N, d)``
+    """
+
+    def __init__(self, name: str, space: Space, out_space: Space | None = None) -> None:
+        super().__init__()
+        if name not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}, got {name!r}")
+        out_space = space if out_space is None else out_space
+        if out_space.ambient_dim != space.ambient_dim:
+            raise ValueError(f"an activation keeps the number of coordinates, got {space} and {out_space}")
+        self.name = name
+        self._spaces = (space, out_space)  # a tuple: the layers before and after own them
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map points to points."""
+        space, out_space = self._spaces
+        return out_space.expmap0(self.from_tangent(space.logmap0(x)))
+
+    def from_tangent(self, u: Tensor) -> Tensor:
+        """Do the same in tangent coordinates."""
+        return ACTIVATIONS[self.name](u)
+
+    def extra_repr(self) -> str:
+        """Show the function and the spaces."""
+        return f"{self.name}, {self._spaces[0]} -> {self._spaces[1]}"
+
+
+class DoubleProjection(nn.Module):
+    r"""Map Euclidean features onto the manifold: :math:`\psi^{-1}\circ\psi`, Algorithm 1.
+
+    The first ``t`` features become time coordinates and are scaled onto the manifold, the others are kept. Features whose time
+    part is zero have no direction there; the paper moves them by a small random amount.
+
+    Args:
+        space: A pseudo-hyperboloid with as many coordinates as there are features.
+        perturbation: Half the width of the uniform noise added in training; the paper takes 0.02.
+
+    Shapes:
+        - **input:** features ``(N, d)``
+        - **output:** points ``(N, d)``
+    """
+
+    def __init__(self, space: Space, perturbation: float = 0.0) -> None:
+        super().__init__()
+        if not perturbation >= 0:
+            raise ValueError(f"perturbation must not be negative, got {perturbation}")
+        self.space = space
+        self.perturbation = perturbation
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map features to points; a sparse matrix is made dense."""
+        dense = features.to_dense() if features.layout != torch.strided else features
+        if self.training and self.perturbation > 0:
+            dense = dense + (2 * torch.rand_like(dense) - 1) * self.perturbation
+        points: Tensor = self.space.projx(dense)
+        return points
+
+
+def tangent_mean(tangents: Sequence[Tensor]) -> Tensor:
+    """Average tangent vectors of several layers, shapes ``(N, d)``: the skip connection of a tangent-space network."""
+    return torch.stack(tuple(tangents)).mean(0)
