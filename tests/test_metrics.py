@@ -138,6 +138,12 @@ def test_roc_auc_is_exact_for_more_pairs_than_float32_can_count():
     assert metrics.roc_auc(positive, negative).item() == pytest.approx(expected, rel=1e-15)
 
 
+def test_scores_of_two_types_are_compared_in_the_wider_one():
+    positive, negative = torch.tensor([1.0]), torch.tensor([1 + 2**-40], dtype=torch.float64)
+    assert metrics.roc_auc(positive, negative) == 0
+    assert metrics.roc_auc(negative, positive) == 1
+
+
 def test_infinite_scores_are_ranked():
     positive, negative = torch.tensor([math.inf, 0.0]), torch.tensor([-math.inf, math.inf])
     assert metrics.roc_auc(positive, negative).item() == pytest.approx((1.5 + 1) / 4)
@@ -267,12 +273,29 @@ def test_mean_average_precision_is_one_where_neighbours_are_nearest():
     assert metrics.mean_average_precision(x, Neighbourhoods.of(edges, 8), parse_space("E1"), chunk=3) == 1
 
 
+def test_nodes_without_neighbours_cost_no_distances():
+    asked = []
+
+    class Watched(Table):
+        def pairwise_dist(self, x, y=None):
+            asked.append(x.flatten().tolist())
+            return super().pairwise_dist(x, y)
+
+    x = torch.arange(5.0).unsqueeze(-1)
+    dist = (x - x.T).abs()
+    assert metrics.mean_average_precision(x, torch.tensor([[3], [2]]), Watched(dist), chunk=1).item() == pytest.approx(1 / 2)
+    assert asked == [[3.0]]
+
+
 def test_mean_average_precision_keeps_no_graph_and_changes_nothing():
     space = parse_space("Q2,2")
     edges = ring_of_trees(4, 2, 1)
     x = draw(space, int(edges.max()) + 1).requires_grad_()
     before = x.detach().clone(), edges.clone()
-    assert not metrics.mean_average_precision(x, edges, space).requires_grad
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(kept.append, lambda _: None):
+        assert not metrics.mean_average_precision(x, edges, space).requires_grad
+    assert kept == []
     assert torch.equal(x.detach(), before[0])
     assert torch.equal(edges, before[1])
 
@@ -326,12 +349,13 @@ def test_distortion_is_its_definition(name, dtype, scale):
     space = parse_space(name)
     ring = ring_of_trees(4, 2, 1)
     n = int(ring.max()) + 1
-    edges = torch.cat((ring[:, ::2], ring + n, torch.tensor([[2 * n], [2 * n]])), dim=1)  # two components and a lone node
+    one_way = ring[:, : ring.shape[1] // 2]
+    edges = torch.cat((one_way, ring + n, torch.tensor([[2 * n], [2 * n]])), dim=1)  # two components and a lone node
     x = draw(space, 2 * n + 1, dtype)
     dist, steps = space.pairwise_dist(x).tolist(), steps_between(edges, 2 * n + 1)
     stretch = np.array([dist[u][v] / steps[u][v] for u in range(len(x)) for v in range(len(x)) if steps[u][v]])
     by = (stretch**2).sum() / stretch.sum() if scale else 1.0
-    for chunk in (None, 5):
+    for chunk in (None, 5, 1):
         result = metrics.distortion(x, edges, space, scale=scale, chunk=chunk)
         assert result.average.item() == pytest.approx(np.abs(stretch / by - 1).mean(), rel=1e-5)
         assert result.worst.item() == pytest.approx(stretch.max() / stretch.min(), rel=1e-4)

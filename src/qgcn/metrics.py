@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
-from scipy.sparse import csgraph, csr_array  # type: ignore[import-untyped]
+from scipy.sparse import csgraph, csr_array
 from torch import Tensor
 
 from qgcn.kernels.graph import Chunk, Metric, Neighbourhoods, check_points, graph_of, rows_at_once
@@ -246,7 +246,8 @@ def mean_average_precision(
     graph = graph_of(edge_index, x)
     total = torch.zeros((), dtype=torch.float64, device=x.device)
     for part in graph.chunks(rows_at_once(graph.num_nodes, chunk)):
-        total += _precision_of_rows(_distances(x, manifold, part), graph, part)
+        if part.edges.start < part.edges.stop:
+            total += _precision_of_rows(_distances(x, manifold, part), graph, part)
     return total / (graph.degree > 0).sum()
 
 
@@ -258,8 +259,6 @@ def _precision_of_rows(dist: Tensor, graph: Neighbourhoods, part: Chunk) -> Tens
     degree = graph.degree[part.first : part.first + part.rows]
     source, target = graph.source[part.edges] - part.first, graph.target[part.edges]
     width = int(degree.max())
-    if width == 0:
-        return torch.zeros((), dtype=torch.float64, device=dist.device)
     place = torch.arange(len(source), device=dist.device) - (degree.cumsum(0) - degree)[source]
     bounds = dist.new_full((part.rows, width), math.inf)
     bounds[source, place] = dist[source, target]

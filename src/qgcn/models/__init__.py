@@ -1,5 +1,6 @@
-"""Models."""
+"""Models: one tangent-space network for every space, and the Euclidean baselines."""
 
+from qgcn.models.named import MODELS, QGCN, QNN, EuclideanNetwork, build, default_space
 from qgcn.models.tangent import TangentNetwork
 
-__all__ = ["TangentNetwork"]
+__all__ = ["MODELS", "QGCN", "QNN", "EuclideanNetwork", "TangentNetwork", "build", "default_space"]

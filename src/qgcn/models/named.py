@@ -1,0 +1,203 @@
+"""The models by name: Q-GCN, its relatives over other spaces, and the Euclidean baselines of PyTorch Geometric."""
+
+import difflib
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+from torch_geometric.nn import GAT, GCN, MLP, GraphSAGE, SGConv
+
+from qgcn.manifolds import Euclidean, Hyperboloid, Product, Space, Sphere, Stereographic, parse_space
+from qgcn.models.tangent import TangentNetwork
+
+__all__ = ["MODELS", "QGCN", "QNN", "EuclideanNetwork", "build", "default_space"]
+
+
+class QGCN(TangentNetwork):
+    """Pseudo-Riemannian graph convolutional network: :class:`TangentNetwork` with convolutions.
+
+    Args:
+        in_features: Number of Euclidean features.
+        space: Any space, or its name.
+        options: As for :class:`TangentNetwork`.
+    """
+
+    def __init__(self, in_features: int, space: Space | str = "Q15,1", **options: Any) -> None:
+        super().__init__(in_features, space, convolve=True, **options)
+
+
+class QNN(TangentNetwork):
+    """Pseudo-Riemannian network without a graph: :class:`TangentNetwork` with linear layers.
+
+    Args:
+        in_features: Number of Euclidean features.
+        space: Any space, or its name.
+        options: As for :class:`TangentNetwork`.
+    """
+
+    def __init__(self, in_features: int, space: Space | str = "Q15,1", **options: Any) -> None:
+        super().__init__(in_features, space, convolve=False, **options)
+
+
+class EuclideanNetwork(nn.Module):
+    """A network of PyTorch Geometric, with the constructor and the methods of :class:`TangentNetwork`.
+
+    Args:
+        kind: ``gcn``, ``gat``, ``sage``, ``sgc`` or ``mlp``.
+        in_features: Number of features.
+        space: A Euclidean space, whose size is that of the outputs.
+        layers: Number of layers.
+        hidden: A Euclidean space, whose size is that of all layers but the last; ``space`` if none is given.
+        activation: Name of the activation between layers.
+        dropout: Share of coordinates dropped between layers, in training.
+        feature_dropout: Share of the input features dropped, in training.
+
+    Shapes:
+        - **input:** dense features ``(N, in_features)``, ``edge_index`` of shape ``(2, E)``
+        - **output:** points ``(N, d)``
+    """
+
+    KINDS: ClassVar[dict[str, Any]] = {"gcn": GCN, "gat": GAT, "sage": GraphSAGE, "mlp": None, "sgc": None}
+
+    def __init__(
+        self,
+        kind: str,
+        in_features: int,
+        space: Space | str,
+        *,
+        layers: int = 2,
+        hidden: Space | str | None = None,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        feature_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if layers < 1:
+            raise ValueError(f"layers must be at least 1, got {layers}")
+        space, inner = _euclidean(space, kind), _euclidean(hidden or space, kind)
+        self.kind = kind
+        self.in_features = in_features
+        self.space = space
+        self.convolve = kind != "mlp"
+        self.feature_dropout = nn.Dropout(feature_dropout)
+        act = None if activation == "identity" else activation
+        if kind == "sgc":
+            self.network: nn.Module = SGConv(in_features, space.dim, K=layers)
+        elif kind == "mlp":
+            sizes = [in_features, *[inner.dim] * (layers - 1), space.dim]
+            self.network = MLP(sizes, act=act, dropout=dropout, norm=None)
+        else:
+            arguments = (in_features, inner.dim, layers, space.dim)
+            self.network = self.KINDS[kind](*arguments, dropout=dropout, act=act)
+
+    def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+        """Map features to points."""
+        return self.tangent(x, edge_index)
+
+    def tangent(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+        """Map features to tangent vectors at the origin, which are the points themselves."""
+        x = self.feature_dropout(x)
+        result: Tensor = self.network(x, edge_index) if self.convolve else self.network(x)
+        return result
+
+    def extra_repr(self) -> str:
+        """Show the spaces."""
+        return f"{self.in_features} -> {self.space}"
+
+
+def _euclidean(space: Space | str, kind: str) -> Space:
+    space = parse_space(space) if isinstance(space, str) else space
+    if not isinstance(space, Euclidean):
+        raise ValueError(f"{kind} lives in a Euclidean space such as E16, got {space}")
+    return space
+
+
+def _anywhere(_: Space) -> bool:
+    return True
+
+
+def _hyperbolic(space: Space) -> bool:
+    return isinstance(space, Hyperboloid)
+
+
+def _constant_curvature(space: Space) -> bool:
+    factors = space.manifolds if isinstance(space, Product) else [space]
+    return all(isinstance(factor, (Hyperboloid, Sphere, Stereographic, Euclidean)) for factor in factors)
+
+
+def _flat_or_sphere(space: Space) -> bool:
+    return isinstance(space, (Euclidean, Sphere))
+
+
+# name: whether it convolves, where it lives, in words, and where by default
+MODELS: dict[str, tuple[bool, Callable[[Space], bool], str, str]] = {
+    "qgcn": (True, _anywhere, "any space", "Q15,1"),
+    "qnn": (False, _anywhere, "any space", "Q15,1"),
+    "hgcn": (True, _hyperbolic, "a hyperbolic space such as H16", "H16"),
+    "hnn": (False, _hyperbolic, "a hyperbolic space such as H16", "H16"),
+    "kappa-gcn": (True, _constant_curvature, "H, S, K, E or a product of them such as H8xS8", "H8xS8"),
+    "gcn": (True, _flat_or_sphere, "a Euclidean space or a sphere such as E16, S16", "E16"),
+    "gat": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
+    "sage": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
+    "sgc": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
+    "mlp": (False, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
+}
+
+
+def default_space(name: str) -> str:
+    """Return the space in which a model lives if none is asked for."""
+    return _entry(name)[3]
+
+
+def build(name: str, in_features: int, space: Space | str | None = None, **options: Any) -> TangentNetwork | EuclideanNetwork:
+    """Build a model by its name.
+
+    ============  ================================================  =========================
+    name          network                                           space
+    ============  ================================================  =========================
+    ``qgcn``      convolutions in the tangent space                 any
+    ``qnn``       the same without a graph                          any
+    ``hgcn``      convolutions in the tangent space                 ``H16``
+    ``hnn``       the same without a graph                          ``H16``
+    ``kappa-gcn`` convolutions in the tangent space                 ``H8xS8``, ``K16``, ...
+    ``gcn``       PyG's GCN; over a sphere, the tangent network     ``E16`` or ``S16``
+    ``gat``       PyG's GAT                                         ``E16``
+    ``sage``      PyG's GraphSAGE                                   ``E16``
+    ``sgc``       PyG's SGConv                                      ``E16``
+    ``mlp``       PyG's MLP                                         ``E16``
+    ============  ================================================  =========================
+
+    Args:
+        name: The model's name.
+        in_features: Number of Euclidean features.
+        space: The space of the embeddings, or its name; the table's if none is given.
+        options: As for :class:`TangentNetwork`; PyG's networks take ``layers``, ``hidden``, ``activation``, ``dropout`` and
+            ``feature_dropout`` of them, and refuse the others unless they have their default.
+
+    Raises:
+        ValueError: Unknown name, or the model does not live in that space.
+    """
+    convolve, lives_in, where, default = _entry(name)
+    space = default if space is None else space
+    space = parse_space(space, learnable=options.get("learnable", True)) if isinstance(space, str) else space
+    if not lives_in(space):
+        raise ValueError(f"{name} lives in {where}, got {space}")
+    if name in EuclideanNetwork.KINDS and isinstance(space, Euclidean):
+        taken = {"layers", "hidden", "activation", "dropout", "feature_dropout"}
+        refused = [key for key, value in options.items() if key not in taken and value != _TANGENT_DEFAULTS.get(key)]
+        if refused:
+            raise ValueError(f"{name} has no option {refused[0]!r}: it is PyTorch Geometric's own")
+        return EuclideanNetwork(name, in_features, space, **{key: options[key] for key in taken & options.keys()})
+    return TangentNetwork(in_features, space, convolve=convolve, **options)
+
+
+_TANGENT_DEFAULTS: dict[str, Any] = TangentNetwork.__init__.__kwdefaults__ or {}
+
+
+def _entry(name: str) -> tuple[bool, Callable[[Space], bool], str, str]:
+    if name not in MODELS:
+        near = difflib.get_close_matches(str(name), MODELS, n=1, cutoff=0)
+        raise ValueError(f"no model {name!r}; did you mean {near[0]!r}? (known: {', '.join(MODELS)})")
+    return MODELS[name]
+
+

@@ -1,0 +1,120 @@
+"""Node classification."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from qgcn import metrics
+from qgcn.manifolds import Space
+from qgcn.models import EuclideanNetwork, TangentNetwork
+from qgcn.nn import TangentClassifier
+from qgcn.tasks.base import Predictor, Scores, Split, Task
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["NodeClassification", "NodeClassifier"]
+
+
+class NodeClassifier(Predictor):
+    """An encoder and a classifier in its tangent space; without a head the encoder's outputs are the logits.
+
+    Args:
+        encoder: The network.
+        head: The classifier.
+        convolve: Let the classifier aggregate neighbours.
+    """
+
+    def __init__(
+        self, encoder: TangentNetwork | EuclideanNetwork, head: TangentClassifier | None = None, convolve: bool = True
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+        self.convolve = convolve
+
+    def loss(self, x: Tensor, graph: Tensor, *drawn: Tensor) -> Tensor:
+        """Return the cross-entropy of the nodes ``drawn[0]`` with labels ``drawn[1]``."""
+        index, labels = drawn
+        return nn.functional.cross_entropy(self.predict(x, graph)[index], labels)
+
+    def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
+        """Return logits, shape ``(N, C)``."""
+        u = self.encoder.tangent(x, graph)
+        return u if self.head is None else self.head.from_tangent(u, graph if self.convolve else None)
+
+
+class NodeClassification(Task):
+    """Learn the classes of some nodes, and predict those of the others.
+
+    Scores: ``accuracy``, ``f1_micro`` (equal to it when each node has one class) and ``f1_macro``.
+
+    Args:
+        data: The graph, with ``y`` and masks.
+        head: ``convolution``: the last layer is the classifier, and aggregates neighbours as the others do;
+            ``linear``: all layers are the encoder's, and the classifier looks at each node alone.
+        options: As for :class:`Task`.
+    """
+
+    name: ClassVar[str] = "classification"
+    metric: ClassVar[str] = "f1_micro"
+
+    def __init__(self, data: "Data", *, head: str = "convolution", **options: Any) -> None:
+        if getattr(data, "y", None) is None:
+            raise ValueError(f"classification needs labels, but {getattr(data, 'name', 'the graph')} has none")
+        if head not in ("convolution", "linear"):
+            raise ValueError(f"head must be 'convolution' or 'linear', got {head!r}")
+        self.head = head
+        self.y = data.y
+        self.classes = int(data.y.max()) + 1
+        self.nodes = {name: getattr(data, f"{name}_mask").nonzero().squeeze(1) for name in ("train", "val", "test")}
+        for name, nodes in self.nodes.items():
+            if nodes.numel() == 0:
+                raise ValueError(f"classification needs {name} nodes, but the {name} mask is empty")
+        super().__init__(data, **options)
+
+    def message_edges(self, data: "Data") -> Tensor:
+        """Return all edges."""
+        edges: Tensor = data.edge_index
+        return edges
+
+    def build_predictor(self) -> NodeClassifier:
+        """Build an encoder and a classifier; PyG's networks classify with their last layer."""
+        layers = self.options.get("layers", 2)
+        probe = self.encoder()
+        if isinstance(probe, EuclideanNetwork):
+            hidden = self.options.get("hidden") or str(probe.space)
+            return NodeClassifier(self.encoder(space=f"E{self.classes}", hidden=hidden))
+        convolve = probe.convolve and self.head == "convolution"
+        if convolve and layers < 2:
+            raise ValueError(f"classification by convolution needs at least 2 layers, got {layers}")
+        encoder = self.encoder(layers=layers - 1) if convolve else probe
+        activation = self.options.get("activation", "relu") if convolve else "identity"
+        head = TangentClassifier(encoder.space, self.classes, activation, self.options.get("dropout", 0.0))
+        return NodeClassifier(encoder, head, convolve)
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Return the training nodes and their labels: nothing is drawn."""
+        return self.nodes["train"], self.y[self.nodes["train"]]
+
+    def selection(self, prediction: Tensor, space: Space) -> Tensor:
+        """Return the accuracy on validation."""
+        nodes = self.nodes["val"]
+        return (prediction[nodes].argmax(-1) == self.y[nodes]).double().mean()
+
+    def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
+        """Return accuracy and both F1 scores."""
+        nodes = self.nodes[split]
+        logits, y = prediction[nodes], self.y[nodes]
+        return {
+            "accuracy": float(metrics.accuracy(logits, y)),
+            "f1_micro": float(metrics.f1(logits, y, average="micro")),
+            "f1_macro": float(metrics.f1(logits, y, average="macro")),
+        }
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> None:
+        """Move all tensors."""
+        super().to(device, dtype)
+        self.y = self.y.to(device)
+        self.nodes = {name: nodes.to(device) for name, nodes in self.nodes.items()}

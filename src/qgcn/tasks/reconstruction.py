@@ -1,0 +1,143 @@
+"""Graph reconstruction: an embedding in which a node's neighbours are its nearest points."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import shortest_path
+from torch import Tensor, nn
+
+from qgcn import kernels, metrics
+from qgcn.kernels import Neighbourhoods
+from qgcn.manifolds import Space
+from qgcn.models import EuclideanNetwork, TangentNetwork
+from qgcn.tasks.base import Predictor, Scores, Split, Task
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["OBJECTIVES", "Reconstruction", "Reconstructor"]
+
+OBJECTIVES = ("neighbours", "paper", "distortion")
+
+
+class Reconstructor(Predictor):
+    """An encoder whose points are compared all with all.
+
+    Args:
+        encoder: The network.
+        neighbourhoods: The graph to be reconstructed.
+        objective: One of :data:`OBJECTIVES`.
+        balance: Let nodes count equally instead of edges.
+    """
+
+    def __init__(
+        self,
+        encoder: TangentNetwork | EuclideanNetwork,
+        neighbourhoods: Neighbourhoods,
+        objective: str,
+        balance: bool = False,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.objective = objective
+        self.balance = balance
+        self._neighbourhoods = (neighbourhoods,)
+        self.log_temperature = nn.Parameter(torch.zeros(())) if objective == "neighbours" else None
+
+    def loss(self, x: Tensor, graph: Tensor, *drawn: Tensor) -> Tensor:
+        """Return the objective; ``drawn`` holds pairs and their distances in the graph if the objective needs them."""
+        points = self.embed(x, graph)
+        if self.objective == "distortion":
+            return kernels.distortion_loss(points, drawn[0], drawn[1].to(points.dtype), self.space)
+        (neighbourhoods,) = self._neighbourhoods
+        if self.log_temperature is None:
+            return kernels.reconstruction_loss(
+                points, neighbourhoods, self.space, squared=False, denominator="paper", balance=self.balance
+            )
+        temperature = self.log_temperature.exp()
+        return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, balance=self.balance)
+
+    def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
+        """Return the points."""
+        return self.embed(x, graph)
+
+
+class Reconstruction(Task):
+    """Embed a graph so that it can be read off the distances.
+
+    There is nothing held out: the score is of the graph that is embedded, as in the literature. Scores: ``map``, exact, a tie
+    counting against the embedding; ``distortion`` and ``worst_distortion``.
+
+    Args:
+        data: The graph; its features are used only if asked for.
+        objective: ``neighbours``: each neighbour against all nodes that are none, a softmax over squared distances with a
+            learned temperature; ``paper``: the paper's, which is unbounded below; ``distortion``: squared distances against those
+            of the graph.
+        balance: Let nodes count equally instead of edges.
+        use_features: Start from the node features instead of one-hot ones.
+        options: As for :class:`Task`.
+    """
+
+    name: ClassVar[str] = "reconstruction"
+    metric: ClassVar[str] = "map"
+    batchable: ClassVar[bool] = False  # a batch of seeds would need as many matrices of distances
+
+    def __init__(
+        self, data: "Data", *, objective: str = "neighbours", balance: bool = False, use_features: bool = False, **options: Any
+    ) -> None:
+        if objective not in OBJECTIVES:
+            raise ValueError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
+        self.objective = objective
+        self.balance = balance
+        self.neighbourhoods = Neighbourhoods.of(data.edge_index, int(data.num_nodes or 0))
+        self.drawn: tuple[Tensor, ...] = ()
+        if objective == "distortion":
+            self.drawn = _graph_distances(data.edge_index, int(data.num_nodes or 0))
+        if not use_features:
+            data = data.clone()
+            data.x = None
+        super().__init__(data, **options)
+
+    def message_edges(self, data: "Data") -> Tensor:
+        """Return all edges."""
+        edges: Tensor = data.edge_index
+        return edges
+
+    def build_predictor(self) -> Reconstructor:
+        """Build an encoder and the objective."""
+        return Reconstructor(self.encoder(), self.neighbourhoods, self.objective, self.balance)
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Return the pairs of the distortion objective: all of them, nothing is drawn."""
+        return self.drawn
+
+    def selection(self, prediction: Tensor, space: Space) -> Tensor:
+        """Return the mAP."""
+        return metrics.mean_average_precision(prediction, self.neighbourhoods, space).double()
+
+    def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
+        """Return mAP and distortion."""
+        stretch = metrics.distortion(prediction, self.neighbourhoods, space, scale=True)
+        return {
+            "map": float(metrics.mean_average_precision(prediction, self.neighbourhoods, space)),
+            "distortion": float(stretch.average),
+            "worst_distortion": float(stretch.worst),
+        }
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> None:
+        """Move all tensors."""
+        super().to(device, dtype)
+        edges = torch.stack((self.neighbourhoods.source, self.neighbourhoods.target)).to(device)
+        self.neighbourhoods = Neighbourhoods.of(edges, self.num_nodes)
+        self.drawn = tuple(each.to(device) for each in self.drawn)
+
+
+def _graph_distances(edge_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    """Return all pairs that a path joins, each once, shape ``(2, P)``, and the lengths of their shortest paths."""
+    source, target = edge_index.numpy()
+    matrix = csr_matrix((torch.ones(edge_index.shape[1]).numpy(), (source, target)), shape=(num_nodes, num_nodes))
+    hops = torch.from_numpy(shortest_path(matrix, unweighted=True))
+    upper = torch.triu(torch.isfinite(hops), diagonal=1)
+    pairs = upper.nonzero().t().contiguous()
+    return pairs, hops[pairs[0], pairs[1]]

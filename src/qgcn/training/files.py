@@ -1,0 +1,82 @@
+"""Files of a run: written whole or not at all."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+__all__ = ["check_writable", "load_tensors", "save_tensors", "write_atomically", "write_json"]
+
+
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+    """Let ``write`` fill a temporary file beside ``path``, then give it the name: a reader sees all of it or nothing."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON, atomically."""
+    write_atomically(path, lambda temporary: _text(temporary, json.dumps(value, indent=2) + "\n"))
+
+
+def _text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+    """Write tensors and a description of them as safetensors, atomically."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    content = save(plain, metadata={"about": json.dumps(about)})
+    write_atomically(path, lambda temporary: _bytes(temporary, content))
+
+
+def _bytes(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what :func:`save_tensors` wrote.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not such a file, or only a part of one.
+    """
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            about = json.loads((file.metadata() or {})["about"])
+            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no checkpoint {path}") from None
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise ValueError(f"{path} is damaged or no checkpoint: {' '.join(str(error).split())}") from None
+
+
+def check_writable(folder: Path) -> None:
+    """Raise unless ``folder`` exists or could be created, and files could be written there; create nothing."""
+    existing = folder
+    while not existing.exists():
+        if existing.parent == existing:
+            break
+        existing = existing.parent
+    if not existing.is_dir():
+        raise NotADirectoryError(f"cannot write to {folder}: {existing} is not a folder")
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise PermissionError(f"cannot write to {folder}: {error.strerror}") from None

@@ -1,0 +1,299 @@
+"""The training loop: one seed, or many as one batched model."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+from torch.func import functional_call, stack_module_state
+
+from qgcn.manifolds import Space
+from qgcn.nn import Dropout, dropout_keys, mixed_key
+from qgcn.tasks import Predictor, Task
+from qgcn.tasks.base import Scores
+from qgcn.training.config import Config
+
+__all__ = ["Progress", "Trainer"]
+
+_NEGATIVES = 0x6E6567  # keeps the stream of the task's draws apart from those of the layers
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is known after a validation; one number for each seed."""
+
+    epoch: int
+    loss: list[float]
+    score: list[float]
+    best: list[float]
+
+
+class Trainer:
+    """Trains the seeds of a group together, full batch.
+
+    The state is a function of the config and the number of epochs done: all randomness is keyed by seed and epoch. So a state
+    that was saved goes on as if it had never been interrupted, and a group ends where its seeds would have ended alone.
+
+    Args:
+        task: The task, already on the device.
+        config: The settings.
+        seeds: The group; more than one seed needs :meth:`Task.can_batch`.
+        fabric: The device.
+    """
+
+    def __init__(self, task: Task, config: Config, seeds: Sequence[int], fabric: Fabric) -> None:
+        self.task = task
+        self.config = config
+        self.seeds = list(seeds)
+        self.fabric = fabric
+        self.epoch = 0
+        dtype = getattr(torch, config.precision)
+        predictors = [self._fresh(seed, dtype) for seed in self.seeds]
+        self.predictor = predictors[0]
+        self.batched = len(self.seeds) > 1
+        if self.batched:
+            parameters, buffers = stack_module_state(predictors)  # type: ignore[arg-type]
+        else:
+            parameters, buffers = dict(self.predictor.named_parameters()), dict(self.predictor.named_buffers())
+        self.parameters: dict[str, Tensor] = parameters
+        self.buffers: dict[str, Tensor] = buffers
+        self.best_parameters = {name: tensor.detach().clone() for name, tensor in parameters.items()}
+        device = fabric.device
+        self.best_score = torch.full((len(self.seeds),), -torch.inf, dtype=torch.float64, device=device)
+        self.best_epoch = torch.zeros(len(self.seeds), dtype=torch.int64, device=device)
+        self.stopped = torch.zeros(len(self.seeds), dtype=torch.bool, device=device)
+        self.optimiser = self._optimiser()
+        self.seconds = 0.0
+
+    def _fresh(self, seed: int, dtype: torch.dtype) -> Predictor:
+        devices = [self.fabric.device] if self.fabric.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(seed)
+            predictor = self.task.build_predictor()
+        predictor = predictor.to(self.fabric.device)
+        for name, parameter in predictor.named_parameters():
+            if not _is_curvature(name):  # curvatures stay in float64: their small steps would be lost in rounding
+                parameter.data = parameter.data.to(dtype)
+        return predictor
+
+    def _optimiser(self) -> torch.optim.Adam:
+        config = self.config
+        groups: dict[tuple[float, float], list[Tensor]] = {}
+        for name, parameter in self.parameters.items():
+            if _is_curvature(name):
+                key = (config.curvature_lr, 0.0)
+            else:
+                decays = name.endswith(("weight", "bias")) and "decoder" not in name
+                key = (config.lr, config.weight_decay if decays else 0.0)
+            groups.setdefault(key, []).append(parameter)
+        return torch.optim.Adam(
+            [{"params": group, "lr": lr, "weight_decay": decay} for (lr, decay), group in groups.items()], fused=True
+        )
+
+    @property
+    def eval_every(self) -> int:
+        """Epochs between validations."""
+        default = {"classification": 1, "links": 5, "reconstruction": 50}[self.task.name]
+        return self.config.eval_every or default
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.epoch >= self.config.epochs or bool(self.stopped.all())
+
+    # --- one step --------------------------------------------------------------------------------------------------
+
+    def run(self, report: Callable[[Progress], None] | None = None, until: Callable[[], bool] | None = None) -> None:
+        """Train to the end, or until asked to stop.
+
+        Args:
+            report: Called after each validation.
+            until: Asked after each validation whether to stop.
+        """
+        every, epochs = self.eval_every, self.config.epochs
+        began = time.perf_counter()
+        while not self.finished:
+            loss = self._step()
+            self.epoch += 1
+            if self.epoch % every == 0 or self.epoch == epochs:
+                score = self._validate()
+                if report is not None:
+                    values = torch.stack((loss.detach().double().reshape(-1), score, self.best_score)).tolist()
+                    if not all(map(math.isfinite, values[0])):
+                        bad = self.seeds[[math.isfinite(value) for value in values[0]].index(False)]
+                        raise ValueError(f"training diverged: the loss of seed {bad} is not finite at epoch {self.epoch}; try a smaller lr")
+                    self.seconds += time.perf_counter() - began
+                    began = time.perf_counter()
+                    report(Progress(self.epoch, *values))
+                if until is not None and until():
+                    break
+        self.seconds += time.perf_counter() - began
+
+    def _step(self) -> Tensor:
+        self._schedule()
+        self.predictor.train()
+        drawn = [self.task.draw(self._generator(seed)) for seed in self.seeds]
+        self.optimiser.zero_grad()
+        losses = self._call("loss", drawn)
+        self.fabric.backward(losses.sum())
+        if self.config.clip is not None:
+            self._clip(self.config.clip)
+        self.optimiser.step()
+        return losses
+
+    def _generator(self, seed: int) -> torch.Generator:
+        return torch.Generator(self.fabric.device).manual_seed(mixed_key(seed, self.epoch, _NEGATIVES))
+
+    def _schedule(self) -> None:
+        if self.config.schedule == "cosine":
+            factor = (1 + math.cos(math.pi * self.epoch / self.config.epochs)) / 2
+            for group in self.optimiser.param_groups:
+                group.setdefault("initial_lr", group["lr"])
+                group["lr"] = group["initial_lr"] * factor
+
+    def _clip(self, most: float) -> None:
+        """Scale each seed's gradient down to the given norm."""
+        gradients = [parameter.grad for parameter in self.parameters.values() if parameter.grad is not None]
+        count = len(self.seeds)
+        squares = [gradient.double().square().reshape(count if self.batched else 1, -1).sum(1) for gradient in gradients]
+        norm = torch.stack(squares).sum(0).sqrt()
+        scale = torch.where(norm > most, most / norm, 1)
+        for gradient in gradients:
+            shape = (count, *[1] * (gradient.ndim - 1)) if self.batched else ()
+            gradient.mul_(scale.reshape(shape).to(gradient.dtype))
+
+    def _call(self, method: str, arguments: Sequence[tuple[Tensor, ...]], parameters: dict[str, Tensor] | None = None) -> Tensor:
+        """Call a method of every seed's predictor; results are stacked for a batch.
+
+        Args:
+            method: Name of the method.
+            arguments: What it takes beside features and graph, for each seed; tensors that all seeds share are not copied.
+            parameters: Other parameters than the current ones.
+        """
+        inputs = (self.task.x, self.task.graph)
+        training = self.predictor.training
+        if not self.batched:
+            keys = dropout_keys(self.predictor, self.seeds[0], self.epoch) if training else {}
+            for name, module in self.predictor.named_modules():
+                if isinstance(module, Dropout):
+                    module.key = keys.get(f"{name}.key")
+            self._seed_foreign_dropout(training)
+            if parameters is None:
+                return self.predictor(method, *inputs, *arguments[0])  # type: ignore[no-any-return]
+            return functional_call(self.predictor, parameters, (method, *inputs, *arguments[0]))  # type: ignore[no-any-return]
+        keys = dropout_keys(self.predictor, self.seeds, self.epoch) if training else {}
+        shared = [all(each is column[0] for each in column) for column in zip(*arguments, strict=True)]
+        rest = [
+            column[0] if same else torch.stack(column)
+            for column, same in zip(zip(*arguments, strict=True), shared, strict=True)
+        ]
+
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *rest: Tensor) -> Tensor:
+            return functional_call(self.predictor, (parameters, buffers), (method, *inputs, *rest))  # type: ignore[no-any-return]
+
+        batched = torch.vmap(one, in_dims=(0, 0, *(None if same else 0 for same in shared)))
+        result: Tensor = batched(self.parameters if parameters is None else parameters, self.buffers | keys, *rest)
+        return result
+
+    def _seed_foreign_dropout(self, training: bool) -> None:
+        """Let layers that are not ours draw what they would draw at this epoch whatever came before."""
+        if training:
+            torch.manual_seed(mixed_key(self.seeds[0], self.epoch) >> 1)
+
+    # --- what is kept ----------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def _validate(self) -> Tensor:
+        """Score all seeds on validation, keep the parameters of those that got better, stop those that do not."""
+        score = self._selection()
+        better = (score > self.best_score) & ~self.stopped
+        self.best_score = torch.where(better, score, self.best_score)
+        self.best_epoch = torch.where(better, self.epoch, self.best_epoch)
+        for name, parameter in self.parameters.items():
+            choose = better.reshape(-1, *[1] * (parameter.ndim - 1)) if self.batched else better.squeeze()
+            self.best_parameters[name] = torch.where(choose, parameter.detach(), self.best_parameters[name])
+        if self.config.patience is not None:
+            self.stopped |= self.epoch - self.best_epoch >= self.config.patience
+        return score
+
+    def _selection(self) -> Tensor:
+        self.predictor.eval()
+        prediction = self._call("predict", [self.task.queries("val")] * len(self.seeds))
+        each = prediction if self.batched else prediction.unsqueeze(0)
+        return torch.stack([self.task.selection(one, self.predictor.space) for one in each])
+
+    @torch.no_grad()
+    def results(self) -> list[dict[str, Any]]:
+        """Return the scores of each seed's best model, on validation and test."""
+        self.predictor.eval()
+        splits = ("test",) if self.task.name == "reconstruction" else ("val", "test")
+        predictions = {
+            split: self._call("predict", [self.task.queries(split)] * len(self.seeds), self.best_parameters) for split in splits
+        }
+        found = []
+        for index, seed in enumerate(self.seeds):
+            space = self._best_predictor(index).space
+            scores: dict[str, Scores] = {
+                split: self.task.score(prediction[index] if self.batched else prediction, split, space)  # type: ignore[arg-type]
+                for split, prediction in predictions.items()
+            }
+            found.append({"seed": seed, "best_epoch": int(self.best_epoch[index]), **scores})
+        return found
+
+    def weights(self, index: int) -> dict[str, Tensor]:
+        """Return the best parameters of a seed."""
+        return {name: tensor[index] if self.batched else tensor for name, tensor in self.best_parameters.items()}
+
+    def _best_predictor(self, index: int) -> Predictor:
+        seed = self.seeds[index]
+        predictor = self._fresh(seed, getattr(torch, self.config.precision))
+        predictor.load_state_dict(self.weights(index), strict=False)
+        return predictor.eval()
+
+    @torch.no_grad()
+    def embedding(self, index: int) -> tuple[Tensor, Space]:
+        """Return the best embedding of a seed, points of shape ``(N, d)``, and the space they live in."""
+        predictor = self._best_predictor(index)
+        return predictor.embed(self.task.x, self.task.graph), predictor.space
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return everything that :meth:`restore` needs."""
+        tensors = {f"parameter/{name}": tensor for name, tensor in self.parameters.items()}
+        tensors |= {f"best/{name}": tensor for name, tensor in self.best_parameters.items()}
+        for name, parameter in self.parameters.items():
+            for key, value in self.optimiser.state.get(parameter, {}).items():
+                tensors[f"adam/{key}/{name}"] = value
+        tensors |= {"best_score": self.best_score, "best_epoch": self.best_epoch, "stopped": self.stopped}
+        return tensors, {"epoch": self.epoch, "seeds": self.seeds, "seconds": self.seconds}
+
+    @torch.no_grad()
+    def restore(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
+        """Go back to a state; ``ValueError`` if it belongs to another model or other seeds."""
+        if about.get("seeds") != self.seeds:
+            raise ValueError(f"the checkpoint is of seeds {about.get('seeds')}, expected {self.seeds}")
+        for name, parameter in self.parameters.items():
+            for prefix, target in (("parameter", parameter), ("best", self.best_parameters[name])):
+                saved = tensors.get(f"{prefix}/{name}")
+                if saved is None or saved.shape != target.shape or saved.dtype != target.dtype:
+                    shape = None if saved is None else tuple(saved.shape)
+                    raise ValueError(f"the checkpoint has {shape} for {name}, expected {tuple(target.shape)}")
+                target.copy_(saved)
+            moments = {key.split("/")[1]: value for key, value in tensors.items() if key.startswith("adam/") and key.split("/", 2)[2] == name}
+            if moments:
+                self.optimiser.state[parameter] = {
+                    key: value.to(parameter.device) for key, value in moments.items()
+                }
+        self.best_score = tensors["best_score"].to(self.fabric.device)
+        self.best_epoch = tensors["best_epoch"].to(self.fabric.device)
+        self.stopped = tensors["stopped"].to(self.fabric.device)
+        self.epoch = int(about["epoch"])
+        self.seconds = float(about.get("seconds", 0.0))
+
+
+def _is_curvature(name: str) -> bool:
+    return name.endswith((".free_beta", ".k"))
+

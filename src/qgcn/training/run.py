@@ -1,0 +1,343 @@
+"""A run: its folder, its seeds, its results; started, interrupted, resumed."""
+
+import json
+import platform
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+import yaml
+from lightning_fabric import Fabric
+
+from qgcn.data import as_data
+from qgcn.tasks import TASKS, Task
+from qgcn.training.config import Config, read_config
+from qgcn.training.files import check_writable, load_tensors, save_tensors, write_atomically, write_json
+from qgcn.training.loop import Progress, Trainer
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["Interrupted", "Listener", "Run", "Summary", "summarize"]
+
+CHECKPOINT_SECONDS = 10.0
+"""Time between checkpoints: what a killed run loses at most, and a small share of what a long one takes."""
+
+Summary = dict[str, tuple[float, float]]
+
+
+class Interrupted(Exception):  # noqa: N818
+    """The run was asked to stop; its folder can be resumed."""
+
+
+class Listener(Protocol):
+    """Hears how a run goes."""
+
+    def group(self, seeds: list[int], epoch: int) -> None:
+        """A group of seeds starts at an epoch."""
+
+    def progress(self, progress: Progress) -> None:
+        """A validation is done."""
+
+
+@dataclass
+class _Silent:
+    def group(self, seeds: list[int], epoch: int) -> None: ...
+
+    def progress(self, progress: Progress) -> None: ...
+
+
+class Run:
+    """One configuration, trained for all its seeds.
+
+    =========================  ============================================================================
+    ``config.yaml``            all settings, read back by ``resume``
+    ``environment.json``       versions, machine, number of threads
+    ``metrics.jsonl``          one line for each validation of each seed
+    ``checkpoints/``           the state of each group of seeds, safetensors
+    ``weights/``               the best parameters of each seed, safetensors
+    ``embeddings/``            the best embedding of each seed, with node ids, npz
+    ``results.json``           the scores of each seed, mean and deviation; written last
+    =========================  ============================================================================
+
+    Args:
+        config: The settings.
+        folder: Where everything is written; ``None`` writes nothing.
+        data: The graph, if it is at hand; read from ``config.data`` otherwise.
+
+    Raises:
+        ValueError: Settings and data do not fit.
+        OSError: Data cannot be read, or the folder not written.
+    """
+
+    def __init__(self, config: Config, folder: str | Path | None = None, data: "Data | None" = None) -> None:
+        self.config = config
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is not None:
+            check_writable(self.folder)
+        if data is None:
+            options = {"degree_features": True} if config.degree_features else {}
+            data = as_data(
+                config.data, split_seed=config.split_seed, features=config.features, labels=config.labels, **options
+            )
+        self.data = data
+        self.task: Task = TASKS[config.task](data, **config.task_options())
+        self.fabric = _fabric(config)
+        self.task.to(self.fabric.device, getattr(torch, config.precision))
+        self.results: list[dict[str, Any]] = []
+        self.trainers: dict[int, tuple[Trainer, int]] = {}
+
+    @classmethod
+    def start(cls, config: Config, folder: str | Path | None, data: "Data | None" = None) -> "Run":
+        """Prepare a new run; its folder must not hold another one."""
+        if folder is not None and (Path(folder) / "config.yaml").exists():
+            raise FileExistsError(f"{folder} holds a run already; resume it (qgcn resume {folder}) or choose another folder")
+        if folder is not None and Path(folder).is_dir() and any(Path(folder).iterdir()):
+            raise FileExistsError(f"{folder} is not empty; choose another folder")
+        return cls(config, folder, data)
+
+    @classmethod
+    def resume(cls, folder: str | Path, data: "Data | None" = None) -> "Run":
+        """Prepare to go on with the run of a folder."""
+        path = Path(folder) / "config.yaml"
+        if not path.is_file():
+            raise FileNotFoundError(f"{folder} holds no run: there is no {path}")
+        return cls(Config.checked(read_config(path), str(path)), folder, data)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the folder's results are there."""
+        return self.folder is not None and (self.folder / "results.json").is_file()
+
+    def groups(self) -> list[list[int]]:
+        """Return the seeds, those that are trained together in one list."""
+        seeds = list(range(self.config.seed, self.config.seed + self.config.seeds))
+        if len(seeds) > 1 and self.config.batch_seeds and self.task.can_batch():
+            return [seeds]
+        return [[seed] for seed in seeds]
+
+    def train(self, listener: Listener | None = None) -> Summary:
+        """Train all seeds, or what is left of them, and write the folder.
+
+        A signal to stop (Ctrl-C, SIGTERM) is obeyed after the current step, with the state saved.
+
+        Returns:
+            Mean and standard deviation of each test score.
+
+        Raises:
+            Interrupted: The run was asked to stop.
+            ValueError: Training diverged, or a checkpoint does not belong to this config.
+        """
+        listener = listener or _Silent()
+        if self.folder is not None:
+            self._prepare_folder()
+        self.results = []
+        with _stop_signals() as asked, _determinism(self.config):
+            for seeds in self.groups():
+                self._train_group(seeds, listener, asked)
+        summary = summarize(self.results)
+        if self.folder is not None:
+            write_json(
+                self.folder / "results.json",
+                {
+                    "task": self.config.task,
+                    "metric": self.task.metric,
+                    "protocol": self.config.protocol if self.config.task == "links" else None,
+                    "summary": {name: {"mean": mean, "std": std} for name, (mean, std) in summary.items()},
+                    "seeds": self.results,
+                },
+            )
+        return summary
+
+    def _train_group(self, seeds: list[int], listener: Listener, asked: Callable[[], bool]) -> None:
+        trainer = Trainer(self.task, self.config, seeds, self.fabric)
+        checkpoint = None if self.folder is None else self.folder / "checkpoints" / f"{_label(seeds)}.safetensors"
+        if checkpoint is not None and checkpoint.exists():
+            tensors, about = load_tensors(checkpoint)
+            _check_same(about.get("config"), self.config, checkpoint)
+            trainer.restore(tensors, about)
+        log = None if self.folder is None else _Log(self.folder / "metrics.jsonl", seeds, trainer.epoch)
+        listener.group(seeds, trainer.epoch)
+        saved = time.monotonic()
+
+        def save() -> None:
+            if checkpoint is not None:
+                tensors, about = trainer.state()
+                save_tensors(checkpoint, tensors, about | {"config": self.config.model_dump()})
+
+        def report(progress: Progress) -> None:
+            nonlocal saved
+            if log is not None:
+                log.write(progress)
+            listener.progress(progress)
+            if time.monotonic() - saved > CHECKPOINT_SECONDS:
+                save()
+                saved = time.monotonic()
+
+        trainer.run(report, until=asked)
+        save()
+        if asked() and not trainer.finished:
+            raise Interrupted
+        results = trainer.results()
+        for index, seed in enumerate(seeds):
+            self.trainers[seed] = (trainer, index)
+            if self.folder is not None:
+                self._write_seed(trainer, index, seed)
+        self.results += results
+
+    def embedding(self, seed: int) -> tuple[torch.Tensor, Any]:
+        """Return the best embedding of a trained seed and its space."""
+        trainer, index = self.trainers[seed]
+        return trainer.embedding(index)
+
+    # --- the folder ------------------------------------------------------------------------------------------------
+
+    def _prepare_folder(self) -> None:
+        folder = self.folder
+        if folder is None:
+            return
+        for name in ("checkpoints", "weights", "embeddings"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        if not (folder / "config.yaml").exists():
+            text = yaml.safe_dump(self.config.model_dump(), sort_keys=False)
+            write_atomically(folder / "config.yaml", lambda path: _write_text(path, text))
+        write_json(folder / "environment.json", _environment(self.fabric))
+
+    def _write_seed(self, trainer: Trainer, index: int, seed: int) -> None:
+        folder = self.folder
+        if folder is None:
+            return
+        save_tensors(folder / "weights" / f"seed-{seed}.safetensors", trainer.weights(index), {"seed": seed})
+        points, space = trainer.embedding(index)
+        ids = getattr(self.data, "node_ids", None)
+        content = {
+            "points": points.cpu().numpy(),
+            "tangent": space.logmap0(points).cpu().numpy(),
+            "node_ids": np.arange(len(points)) if ids is None else np.asarray(ids),
+            "space": np.asarray(str(space)),
+        }
+        path = folder / "embeddings" / f"seed-{seed}.npz"
+        write_atomically(path, lambda temporary: _write_npz(temporary, content))
+
+
+class _Log:
+    """The file of metrics, one JSON object a line; on resuming, what came after the checkpoint is dropped."""
+
+    def __init__(self, path: Path, seeds: list[int], epoch: int) -> None:
+        self.path = path
+        self.seeds = seeds
+        kept = []
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # the line that was being written when the run was killed
+            if entry.get("seed") not in seeds or entry.get("epoch", 0) <= epoch:
+                kept.append(line)
+        write_atomically(path, lambda temporary: _write_text(temporary, "".join(f"{line}\n" for line in kept)))
+
+    def write(self, progress: Progress) -> None:
+        rows = zip(self.seeds, progress.loss, progress.score, progress.best, strict=True)
+        lines = [
+            json.dumps({"seed": seed, "epoch": progress.epoch, "loss": loss, "score": score, "best": best})
+            for seed, loss, score, best in rows
+        ]
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+
+
+def summarize(results: list[dict[str, Any]]) -> Summary:
+    """Return mean and standard deviation of each test score over seeds (0 for one seed)."""
+    names = results[0]["test"] if results else {}
+    columns = {name: [result["test"][name] for result in results] for name in names}
+    return {
+        name: (statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0) for name, values in columns.items()
+    }
+
+
+def _label(seeds: list[int]) -> str:
+    return f"seed-{seeds[0]}" if len(seeds) == 1 else f"seeds-{seeds[0]}-{seeds[-1]}"
+
+
+def _check_same(saved: Any, config: Config, path: Path) -> None:
+    """Raise if a checkpoint was written with other settings, and name the first that differs."""
+    if not isinstance(saved, dict):
+        raise ValueError(f"{path} does not say which settings it belongs to")
+    for name, value in config.model_dump().items():
+        if saved.get(name) != value:
+            raise ValueError(
+                f"{path} was trained with {name} = {saved.get(name)!r}, but the config says {value!r}: "
+                "restore the config, or start a new run in another folder"
+            )
+
+
+def _fabric(config: Config) -> Fabric:
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device cuda was asked for, but PyTorch sees no GPU; use cpu or auto")
+    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
+    precision = "64-true" if config.precision == "float64" else "32-true"
+    return Fabric(accelerator="cuda" if cuda else "cpu", devices=1, precision=precision)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _determinism(config: Config) -> Iterator[None]:
+    """Insist on deterministic algorithms while a run that asks for them goes on."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(config.deterministic or before)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+@contextmanager
+def _stop_signals() -> Iterator[Callable[[], bool]]:
+    """Turn Ctrl-C and SIGTERM into a question that the loop asks; a second Ctrl-C stops at once."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    try:
+        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: signals are somebody else's
+        before = {}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _environment(fabric: Fabric) -> dict[str, Any]:
+    packages = ("qgcn", "torch", "torch_geometric", "geoopt", "lightning_fabric", "numpy", "safetensors")
+    device = torch.cuda.get_device_name() if fabric.device.type == "cuda" else platform.processor() or platform.machine()
+    return {
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "device": f"{fabric.device.type}: {device}",
+        "threads": torch.get_num_threads(),
+        "packages": {name: version(name) for name in packages},
+    }
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def _write_npz(path: Path, content: dict[str, Any]) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **content)
