@@ -92,10 +92,14 @@ def limits(dtype: torch.dtype) -> Limits:
 def apply(function: type[Function], *arguments: Any) -> Any:
     """Apply a function with a gradient of its own; where none is asked for, without the cost of recording it."""
     recorded = torch.is_grad_enabled() and any(isinstance(each, Tensor) and each.requires_grad for each in arguments)
-    # under vmap a tensor does not say whether a gradient is asked for outside of it
-    if recorded or torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
+    if recorded or torch.compiler.is_compiling() or _under_vmap():
         return function.apply(*arguments)
     return function.forward(*arguments)
+
+
+def _under_vmap() -> bool:
+    """Tell whether a transform of ``torch.func`` is at work: tensors do not say then whether a gradient is asked for."""
+    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None
 
 
 # --- norms -------------------------------------------------------------------------------------------------------
@@ -136,8 +140,31 @@ _EXPONENT_BITS: Final = {torch.float32: (torch.int32, -(1 << 23)), torch.float64
 
 def nearest_power_of_two(x: Tensor) -> Tensor:
     """Return the power of two nearest to ``x`` by ratio, with the sign of ``x``: multiplying by it does not round."""
-    integers, mask = _EXPONENT_BITS[x.dtype]
-    return (math.sqrt(2) * x).view(integers).bitwise_and_(mask).view(x.dtype)
+    if _under_vmap():
+        result: Tensor = _NearestPowerOfTwo.apply(x)
+        return result
+    return _NearestPowerOfTwo.forward(x)
+
+
+class _NearestPowerOfTwo(Function):
+    """The bits of a number without its fraction; vmap has no rule for looking at bits, but needs none of its own."""
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        integers, mask = _EXPONENT_BITS[x.dtype]
+        return (math.sqrt(2) * x).view(integers).bitwise_and_(mask).view(x.dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> None:
+        return None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int], x: Tensor) -> tuple[Tensor, int]:
+        return nearest_power_of_two(x), in_dims[0]
 
 
 # --- the value of beta ---------------------------------------------------------------------------------------------

@@ -102,13 +102,16 @@ def _nearer_chord(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Te
 
 
 def _squared(difference: Tensor) -> Tensor:
-    """Square in place what was just computed, so that one tensor of the size of the points lives at a time."""
+    """Square in place what was just computed, so that one tensor of the size of the points lives at a time.
+
+    ``square_`` would do the same, but has no rule under ``vmap``.
+    """
     return difference.mul_(difference)
 
 
 def _unscaled(value: Tensor, scale: Tensor, size: Tensor) -> Tensor:
     """Return the squared chord from ``x`` to ``y`` in units of ``size``, given that from ``x`` to ``scale * y``."""
-    return torch.addcdiv((scale - 1).square_(), value, size).div_(scale)
+    return torch.addcdiv(_squared(scale - 1), value, size).div_(scale)
 
 
 def _antipode_is_nearer(near: Tensor, near_error: Tensor, across: Tensor, across_error: Tensor) -> Tensor:

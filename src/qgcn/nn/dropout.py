@@ -10,38 +10,46 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-__all__ = ["Dropout", "dropout_keys", "keyed_uniform", "mixed_key"]
+__all__ = ["Dropout", "dropout_keys", "keyed_mask", "mixed_key"]
 
 
-class _KeyedUniform(Function):
+class _KeyedMask(Function):
     @staticmethod
-    def forward(key: Tensor, like: Tensor) -> Tensor:
+    def forward(key: Tensor, like: Tensor, keep: float) -> Tensor:
         generator = torch.Generator(like.device).manual_seed(int(key))
-        return torch.rand(like.shape, dtype=like.dtype, device=like.device, generator=generator)
+        # four decisions from each 64 random bits: drawing them is what dropout spends its time on
+        words = torch.empty((like.numel() + 3) // 4, dtype=torch.int64, device=like.device)
+        bits = words.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]
+        return (bits < round(keep * 2**16) - 2**15).view(like.shape).to(like.dtype)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
         ctx.mark_non_differentiable(output)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, None]:
-        return None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None]:
+        return None, None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, int | None], key: Tensor, like: Tensor) -> tuple[Tensor, int]:
-        one = like if in_dims[1] is None else like.select(in_dims[1], 0)
+    def vmap(info: Any, in_dims: tuple[Any, ...], key: Tensor, like: Tensor, keep: float) -> tuple[Tensor, int]:
+        place = in_dims[1] or 0
+        shape = list(like.shape) if in_dims[1] is not None else [info.batch_size, *like.shape]
+        masks = torch.empty(shape, dtype=like.dtype, device=like.device)
         keys = key.expand(info.batch_size) if in_dims[0] is None else key
-        return torch.stack([_KeyedUniform.apply(each, one) for each in keys]), 0
+        for mask, each in zip(masks.unbind(place), keys.tolist(), strict=True):
+            mask.copy_(_KeyedMask.forward(each, mask.contiguous(), keep))
+        return masks, place
 
 
-def keyed_uniform(key: Tensor, like: Tensor) -> Tensor:
-    """Draw uniform numbers in ``[0, 1)``, of the shape, type and device of ``like``, that depend on nothing but the key.
+def keyed_mask(key: Tensor, like: Tensor, keep: float) -> Tensor:
+    """Draw ones with probability ``keep`` and zeros else, as many as ``like`` has entries, from nothing but the key.
 
     Args:
         key: int64, shape ``()``, on the CPU, so that reading it stalls nothing.
-        like: Any tensor.
+        like: Any tensor; the result has its shape, type and device.
+        keep: Probability of a one.
     """
-    drawn: Tensor = _KeyedUniform.apply(key, like.detach())
+    drawn: Tensor = _KeyedMask.apply(key, like.detach(), keep)
     return drawn
 
 
@@ -69,8 +77,7 @@ class Dropout(nn.Module):
             return u
         if self.key is None:
             return nn.functional.dropout(u, self.p)
-        keep = keyed_uniform(self.key, u) >= self.p
-        return u * keep.to(u.dtype).div_(1 - self.p)
+        return u * keyed_mask(self.key, u, 1 - self.p) / (1 - self.p)
 
     def extra_repr(self) -> str:
         """Show the probability."""

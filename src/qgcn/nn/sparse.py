@@ -18,6 +18,8 @@ AGGREGATIONS = get_args(Aggregation)
 
 # what the transpose of a matrix looks like, kept as long as the matrix it belongs to
 _TRANSPOSED: WeakIdKeyDictionary = WeakIdKeyDictionary()
+# how many copies of it look along a diagonal, kept likewise
+_BLOCKS: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
 class _Transpose(NamedTuple):
@@ -56,9 +58,10 @@ class _Product(Function):
             rows, batch = matrix.shape[0], info.batch_size
             side_by_side = columns.movedim(in_dims[1], -2).reshape(matrix.shape[1], -1)  # (M, batch * n)
             return matmul(matrix, side_by_side, values).view(rows, batch, -1), 1
-        each_values = values.movedim(in_dims[2], 0)  # type: ignore[union-attr]
-        each_columns = columns.expand(info.batch_size, -1, -1) if in_dims[1] is None else columns.movedim(in_dims[1], 0)
-        return torch.stack([matmul(matrix, c, v) for c, v in zip(each_columns, each_values, strict=True)]), 0
+        count = info.batch_size
+        each = columns.expand(count, -1, -1) if in_dims[1] is None else columns.movedim(in_dims[1], 0)
+        stacked = matmul(_block_diagonal(matrix, count), each.reshape(-1, columns.shape[-1]), values.movedim(in_dims[2], 0).flatten())  # type: ignore[union-attr]
+        return stacked.view(count, matrix.shape[0], -1), 0
 
 
 def matmul(matrix: Tensor, columns: Tensor, values: Tensor | None = None) -> Tensor:
@@ -76,6 +79,18 @@ def matmul(matrix: Tensor, columns: Tensor, values: Tensor | None = None) -> Ten
     """
     product: Tensor = _Product.apply(matrix, columns, values)
     return product
+
+
+def _block_diagonal(matrix: Tensor, count: int) -> Tensor:
+    """Return ``count`` copies of a matrix along the diagonal; kept with the matrix."""
+    kept: dict[int, Tensor] = _BLOCKS.setdefault(matrix, {})
+    if count not in kept:
+        crow, col = matrix.crow_indices().long(), matrix.col_indices().long()
+        step = torch.arange(count, device=crow.device).unsqueeze(1)
+        rows = torch.cat((crow[:1], (crow[1:] + step * crow[-1]).flatten()))
+        shape = (count * matrix.shape[0], count * matrix.shape[1])
+        kept[count] = _csr(rows, (col + step * matrix.shape[1]).flatten(), matrix.values().repeat(count), shape)
+    return kept[count]
 
 
 def _with_values(matrix: Tensor, values: Tensor) -> Tensor:

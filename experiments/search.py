@@ -1,0 +1,90 @@
+"""Choose hyperparameters on validation: the same random search, with the same budget, for every model.
+
+Trial ``i`` of a task has the same settings for every model, so that none is favoured by the draw. Test scores are not looked at.
+
+    python experiments/search.py --tasks classification:cora links:cora --models qgcn:Q15,1 gcn:E16 hgcn:H16 --trials 20
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import time
+from pathlib import Path
+
+CHOICES = {
+    "dropout": [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7],
+    "feature_dropout": [0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8],
+    "weight_decay": [0.0, 1e-5, 1e-4, 5e-4, 1e-3],
+    "layers": [2, 2, 3],
+    "activation": ["relu", "tanh", "elu", "identity"],
+    "row_normalize": [True, False],
+    "lr": [0.005, 0.01, 0.02],
+}
+BUDGET = {"classification": {"epochs": 300, "patience": 100}, "links": {"epochs": 400, "patience": 100, "eval_every": 5}}
+
+
+def draw(task: str, data: str, trial: int) -> dict[str, object]:
+    """Draw the settings of a trial."""
+    chance = random.Random(f"{task} {data} {trial}")  # noqa: S311
+    return {name: chance.choice(values) for name, values in CHOICES.items()}
+
+
+def trial(job: tuple[str, str, str, str, int, int]) -> dict[str, object]:
+    """Train one model with the settings of one trial; return its mean validation score over seeds."""
+    import warnings
+
+    warnings.filterwarnings("ignore")
+    import torch
+
+    from qgcn.training import Config, Run
+
+    torch.set_num_threads(1)
+    task, data, model, space, number, seeds = job
+    settings = {"task": task, "data": data, "model": model, "space": space, **BUDGET[task], **draw(task, data, number)}
+    if data == "airport":
+        settings["degree_features"] = True
+    began = time.time()
+    try:
+        run = Run(Config.checked(settings | {"seeds": seeds}))
+        run.train()
+        score = sum(result["val"][run.task.metric] for result in run.results) / seeds
+    except ValueError as error:  # diverged
+        score, settings["error"] = 0.0, str(error)
+    return {"settings": settings, "trial": number, "validation": score, "seconds": time.time() - began}
+
+
+def main() -> None:
+    """Search, and write every trial and the best settings."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", nargs="+", required=True, help="task:data")
+    parser.add_argument("--models", nargs="+", required=True, help="model:space")
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="number of the first trial")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument("--out", type=Path, default=Path("search.jsonl"))
+    given = parser.parse_args()
+    jobs = [
+        (*task.split(":"), *model.split(":"), number, given.seeds)
+        for number in range(given.first, given.first + given.trials)
+        for task in given.tasks
+        for model in given.models
+    ]
+    began = time.time()
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(given.jobs) as pool, given.out.open("a") as file:
+        for done, result in enumerate(pool.imap_unordered(trial, jobs), 1):
+            file.write(json.dumps(result) + "\n")
+            file.flush()
+            if done % 50 == 0:
+                print(f"{done}/{len(jobs)} trials, {time.time() - began:.0f} s", flush=True)
+            if time.time() - began > given.seconds:
+                pool.terminate()
+                break
+
+
+if __name__ == "__main__":
+    main()
