@@ -5,11 +5,13 @@
 Each row is one map, forward alone and forward with backward. "ratio" is our time over geoopt's eager time: below 1 is
 faster. Rounds of all contenders alternate, so that whatever else the machine does falls on all of them: the times shown are
 medians, the ratios medians of the ratios of each round. Before a contender is timed it runs once untimed, so that caches and
-allocator are as its own repeated use leaves them, not as another contender did.
+allocator are as its own repeated use leaves them. What another one leaves behind still shows (the same code twice in a fixed
+order differed by a tenth, forward with backward), so each round takes them in a random order.
 """
 
 import argparse
 import json
+import random
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -93,7 +95,7 @@ def compare(title: str, ours: geoopt.Manifold, theirs: geoopt.Manifold, options:
                     step()
             times: dict[str, list[float]] = {key: [] for key in steps}
             for _ in range(options.rounds):
-                for key, step in steps.items():
+                for key, step in random.sample(list(steps.items()), len(steps)):
                     times[key].append(seconds(step, options.device))
             row = {key: 1e3 * median(values) for key, values in times.items()}
             for key in ("ours", "compiled"):
@@ -113,6 +115,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args()
     torch.manual_seed(0)
+    random.seed(0)
     rows = compare(
         "Lorentz",
         qgcn.PseudoHyperboloid(options.dim - 1, 1).to(options.device),

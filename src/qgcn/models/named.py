@@ -179,10 +179,10 @@ def build(name: str, in_features: int, space: Space | str | None = None, **optio
     """
     convolve, lives_in, where, default = _entry(name)
     space = default if space is None else space
-    space = parse_space(space, learnable=options.get("learnable", True)) if isinstance(space, str) else space
-    if not lives_in(space):
-        raise ValueError(f"{name} lives in {where}, got {space}")
-    if name in EuclideanNetwork.KINDS and isinstance(space, Euclidean):
+    given = parse_space(space) if isinstance(space, str) else space
+    if not lives_in(given):
+        raise ValueError(f"{name} lives in {where}, got {given}")
+    if name in EuclideanNetwork.KINDS and isinstance(given, Euclidean):
         taken = {"layers", "hidden", "activation", "dropout", "feature_dropout"}
         refused = [key for key, value in options.items() if key not in taken and value != _TANGENT_DEFAULTS.get(key)]
         if refused:

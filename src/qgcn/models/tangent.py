@@ -34,6 +34,7 @@ class TangentNetwork(nn.Module):
         feature_dropout: Share of the input features dropped, in training.
         bias: Translate by a learned bias.
         skip: Return the mean of all layers' outputs, in the tangent space; all layers must have the same coordinates.
+        beta: Where the curvature ``1 / beta`` of every layer starts.
         learnable: Learn the curvature of every layer.
         projection: Enter the space by the double projection of Algorithm 1 instead of the tangent space of the pole.
         perturbation: Noise of that projection.
@@ -58,6 +59,7 @@ class TangentNetwork(nn.Module):
         feature_dropout: float = 0.0,
         bias: bool = True,
         skip: bool = False,
+        beta: float = -1.0,
         learnable: bool = True,
         projection: bool = False,
         perturbation: float = 0.0,
@@ -68,7 +70,7 @@ class TangentNetwork(nn.Module):
         if in_features < 1:
             raise ValueError(f"in_features must be at least 1, got {in_features}")
         names = [str(hidden or space)] * (layers - 1) + [str(space)]
-        spaces = [parse_space(name, learnable=learnable) for name in names]
+        spaces = [parse_space(name, beta=beta, learnable=learnable) for name in names]
         if isinstance(space, Space):
             spaces[-1] = space
         if skip and len({each.ambient_dim for each in spaces}) > 1:

@@ -4,13 +4,14 @@ from qgcn.nn.conv import QGCNConv
 from qgcn.nn.decoders import FermiDirac, TangentClassifier
 from qgcn.nn.dropout import Dropout, dropout_keys, mixed_key
 from qgcn.nn.linear import QLinear
-from qgcn.nn.sparse import adjacency, matmul, to_csr
+from qgcn.nn.sparse import EdgeDropout, adjacency, matmul, to_csr
 from qgcn.nn.tangent import ACTIVATIONS, DoubleProjection, TangentActivation, tangent_mean
 
 __all__ = [
     "ACTIVATIONS",
     "DoubleProjection",
     "Dropout",
+    "EdgeDropout",
     "FermiDirac",
     "QGCNConv",
     "QLinear",

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.utils.weak import WeakIdKeyDictionary
 
-__all__ = ["AGGREGATIONS", "Aggregation", "adjacency", "edges_of", "matmul", "to_csr"]
+__all__ = ["AGGREGATIONS", "Aggregation", "EdgeDropout", "adjacency", "edges_of", "matmul", "to_csr"]
 
 Aggregation = Literal["sum", "mean", "sym"]
 AGGREGATIONS = get_args(Aggregation)
@@ -170,12 +170,56 @@ def adjacency(
         weight = torch.cat((weight[keep], weight.new_ones(num_nodes)))
     matrix = torch.sparse_coo_tensor(edge_index.flip(0), weight, (num_nodes, num_nodes), check_invariants=True).coalesce()
     target, source = matrix.indices()
-    weight = matrix.values()
-    if aggregation != "sum":
-        degree = weight.new_zeros(num_nodes).scatter_add_(0, target, weight)
-        # a node without neighbours receives nothing, whatever it is divided by
-        inverse = torch.where(degree > 0, degree, 1).reciprocal()
-        weight = weight * inverse[target] if aggregation == "mean" else weight * (inverse[target] * inverse[source]).sqrt()
     crow = torch.zeros(num_nodes + 1, dtype=torch.int64, device=device)
     crow[1:] = torch.bincount(target, minlength=num_nodes).cumsum(0)
-    return _csr(crow, source, weight, (num_nodes, num_nodes))
+    return _csr(crow, source, _normalized(matrix.values(), target, source, num_nodes, aggregation), (num_nodes, num_nodes))
+
+
+def _normalized(weight: Tensor, target: Tensor, source: Tensor, num_nodes: int, aggregation: Aggregation) -> Tensor:
+    if aggregation == "sum":
+        return weight
+    degree = weight.new_zeros(num_nodes).scatter_add_(0, target, weight)
+    inverse = torch.where(degree > 0, degree, 1).reciprocal()  # without neighbours nothing comes, whatever it is divided by
+    return weight * inverse[target] if aggregation == "mean" else weight * (inverse[target] * inverse[source]).sqrt()
+
+
+class EdgeDropout:
+    """Leaves edges out of an adjacency at random, both directions of an edge alike, and normalises what remains.
+
+    Args:
+        edge_index: As for :func:`adjacency`; undirected, each edge in both directions.
+        num_nodes: Number of nodes ``N``.
+        edge_weight: As for :func:`adjacency`; equal in both directions.
+        p: Share of the edges left out; loops stay.
+        aggregation: As for :func:`adjacency`.
+    """
+
+    def __init__(
+        self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, *, p: float, aggregation: Aggregation = "sym"
+    ) -> None:
+        self.p = p
+        self.aggregation: Aggregation = aggregation
+        self.matrix = adjacency(edge_index, num_nodes, edge_weight, aggregation="sum")
+        self._index()
+
+    def _index(self) -> None:
+        (self.source, self.target), self.weight = edges_of(self.matrix)
+        pairs = torch.minimum(self.source, self.target) * self.matrix.shape[0] + torch.maximum(self.source, self.target)
+        _, self.pair = torch.unique(pairs, return_inverse=True)
+        self.count = int(self.pair.max()) + 1
+        self.loop = self.source == self.target
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> "EdgeDropout":
+        """Move everything to a device and a type."""
+        self.matrix = self.matrix.to(device=device, dtype=dtype)
+        self._index()
+        return self
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Return an adjacency with some edges left out: the structure of the whole one, with zeros."""
+        kept = torch.rand(self.count, device=self.weight.device, generator=generator) >= self.p
+        weight = self.weight * (kept[self.pair] | self.loop)
+        values = _normalized(weight, self.target, self.source, self.matrix.shape[0], self.aggregation)
+        thinned = _with_values(self.matrix, values)
+        _TRANSPOSED[thinned] = _transpose(self.matrix)._replace(symmetric=self.aggregation != "mean")
+        return thinned

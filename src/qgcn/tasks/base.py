@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space
 from qgcn.models import EuclideanNetwork, TangentNetwork, build
-from qgcn.nn import adjacency, to_csr
+from qgcn.nn import EdgeDropout, adjacency, to_csr
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Predictor", "Scores", "Split", "Task", "normalize_rows"]
+__all__ = ["Predictor", "Scores", "Split", "Task", "check_features", "normalize_rows"]
 
 Split = Literal["train", "val", "test"]
 Scores = dict[str, float]
@@ -62,6 +62,8 @@ class Task(ABC):
         model: Name of the model, see :func:`qgcn.models.build`.
         space: Name of the space.
         row_normalize: Divide each node's features by their sum of magnitudes.
+        one_hot: Append a one-hot of each node to its features, so that a node can be learned beyond what it shows.
+        edge_dropout: Share of the edges that messages do not pass along in a training step; the same for all seeds.
         options: Of the model.
     """
 
@@ -72,7 +74,15 @@ class Task(ABC):
     """Whether several seeds can be trained as one batch."""
 
     def __init__(
-        self, data: "Data", *, model: str = "qgcn", space: str | None = None, row_normalize: bool = False, **options: Any
+        self,
+        data: "Data",
+        *,
+        model: str = "qgcn",
+        space: str | None = None,
+        row_normalize: bool = False,
+        one_hot: bool = False,
+        edge_dropout: float = 0.0,
+        **options: Any,
     ) -> None:
         if data.num_nodes is None or data.num_nodes < 2:
             raise ValueError(f"a graph needs at least 2 nodes, got {data.num_nodes}")
@@ -80,32 +90,42 @@ class Task(ABC):
         self.model = model
         self.space_name = space
         self.options = options
+        if not 0 <= edge_dropout < 1:
+            raise ValueError(f"edge_dropout must be in [0, 1), got {edge_dropout}")
         x = getattr(data, "x", None)
-        if x is None:
-            identity = torch.arange(self.num_nodes, dtype=torch.int32)
-            crow = torch.arange(self.num_nodes + 1, dtype=torch.int32)
-            x = torch.sparse_csr_tensor(crow, identity, torch.ones(self.num_nodes), check_invariants=False)
-        elif not bool(torch.isfinite(x).all()):
-            node = int((~torch.isfinite(x)).any(dim=1).nonzero()[0])
-            raise ValueError(f"features must be finite, but node {node} has {x[node][~torch.isfinite(x[node])][0].item()}")
-        elif row_normalize:
-            x = normalize_rows(x)
+        if x is not None:
+            check_features(x)
+            x = normalize_rows(x) if row_normalize else x
+        if x is None or one_hot:
+            identity = torch.sparse.spdiags(torch.ones(1, self.num_nodes), torch.zeros(1, dtype=torch.int64), (self.num_nodes,) * 2)
+            x = identity if x is None else torch.cat((x.to_sparse(), identity), dim=1)
         self.in_features = int(x.shape[1])
         encoder = self.build_predictor().encoder
         self.takes_sparse = isinstance(encoder, TangentNetwork)
-        if self.takes_sparse and x.layout == torch.strided and float((x != 0).float().mean()) < SPARSE_BELOW:
-            x = to_csr(x)
-        self.x = x if self.takes_sparse or x.layout == torch.strided else x.to_dense()
-        self.graph = self._graph(self.message_edges(data))
+        self.x = _layout(x, self.takes_sparse)
+        edges, weights = self.message_edges(data)
+        aggregation = self.options.get("aggregation", "sym")
+        self.graph = adjacency(edges, self.num_nodes, weights, aggregation=aggregation) if self.takes_sparse else edges
+        self.edge_dropout = edge_dropout
+        self.thinning = None
+        if edge_dropout > 0 and self.takes_sparse:
+            self.thinning = EdgeDropout(edges, self.num_nodes, weights, p=edge_dropout, aggregation=aggregation)
 
-    def _graph(self, edge_index: Tensor) -> Tensor:
-        if not self.takes_sparse:
-            return edge_index
-        return adjacency(edge_index, self.num_nodes, aggregation=self.options.get("aggregation", "sym"))
+    def thinned_graph(self, generator: torch.Generator) -> Tensor:
+        """Return the graph for one training step, some of its edges left out."""
+        if self.edge_dropout == 0:
+            return self.graph
+        if self.thinning is not None:
+            return self.thinning.draw(generator)
+        source, target = self.graph
+        number = torch.minimum(source, target) * self.num_nodes + torch.maximum(source, target)
+        found, pair = torch.unique(number, return_inverse=True)
+        keep = torch.rand(found.numel(), device=source.device, generator=generator) >= self.edge_dropout
+        return self.graph[:, keep[pair]]
 
     @abstractmethod
-    def message_edges(self, data: "Data") -> Tensor:
-        """Return the edges that messages may pass along, shape ``(2, E)``; called once."""
+    def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
+        """Return the edges that messages may pass along, shape ``(2, E)``, and their weights; called once."""
 
     @abstractmethod
     def build_predictor(self) -> Predictor:
@@ -142,11 +162,30 @@ class Task(ABC):
         self.graph = self.graph.to(device)
         if self.graph.is_floating_point():
             self.graph = self.graph.to(dtype)
+        if self.thinning is not None:
+            self.thinning = self.thinning.to(device, dtype)
 
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch: all randomness of the model must be keyed."""
         foreign = [m for m in self.build_predictor().modules() if isinstance(m, nn.Dropout)]
         return self.batchable and self.takes_sparse and not foreign
+
+
+def check_features(x: Tensor) -> None:
+    """Raise if a feature is not finite, and name its node."""
+    finite = torch.isfinite(x)
+    if not bool(finite.all()):
+        node, column = (~finite).nonzero()[0].tolist()
+        raise ValueError(f"features must be finite, but feature {column} of node {node} is {x[node, column].item()}")
+
+
+def _layout(x: Tensor, sparse: bool) -> Tensor:
+    """Store features as the model multiplies them fastest: as CSR if most are zero."""
+    if not sparse:
+        return x if x.layout == torch.strided else x.to_dense()
+    if x.layout == torch.strided and float((x != 0).float().mean()) >= SPARSE_BELOW:
+        return x
+    return to_csr(x)
 
 
 def normalize_rows(x: Tensor) -> Tensor:

@@ -74,10 +74,9 @@ class NodeClassification(Task):
                 raise ValueError(f"classification needs {name} nodes, but the {name} mask is empty")
         super().__init__(data, **options)
 
-    def message_edges(self, data: "Data") -> Tensor:
+    def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
         """Return all edges."""
-        edges: Tensor = data.edge_index
-        return edges
+        return data.edge_index, getattr(data, "edge_weight", None)  # type: ignore[return-value]
 
     def build_predictor(self) -> NodeClassifier:
         """Build an encoder and a classifier; PyG's networks classify with their last layer."""

@@ -80,9 +80,9 @@ class LinkPrediction(Task):
         )
         super().__init__(data, **options)
 
-    def message_edges(self, data: "Data") -> Tensor:
-        """Return the training edges in both directions."""
-        return self.links.message
+    def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
+        """Return the training edges in both directions; weights are not used."""
+        return self.links.message, None
 
     def build_predictor(self) -> LinkPredictor:
         """Build an encoder and a decoder."""

@@ -99,10 +99,9 @@ class Reconstruction(Task):
             data.x = None
         super().__init__(data, **options)
 
-    def message_edges(self, data: "Data") -> Tensor:
+    def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
         """Return all edges."""
-        edges: Tensor = data.edge_index
-        return edges
+        return data.edge_index, getattr(data, "edge_weight", None)  # type: ignore[return-value]
 
     def build_predictor(self) -> Reconstructor:
         """Build an encoder and the objective."""

@@ -25,6 +25,7 @@ class Config(BaseModel):
     features: str | None = Field(None, description="File of node features: CSV or TSV with ids first, npz or npy.")
     labels: str | None = Field(None, description="File of node labels: CSV or TSV, id and label.")
     degree_features: bool = Field(False, description="Airport: add the one-hot degree of the hyperbolic literature.")
+    one_hot: bool = Field(False, description="Append a one-hot of each node to its features.")
     row_normalize: bool = Field(True, description="Divide each node's features by their sum.")
 
     model: str = Field("qgcn", description="Model: " + ", ".join(MODELS) + ".")
@@ -38,11 +39,13 @@ class Config(BaseModel):
     )
     bias: bool = Field(True, description="Translate by a learned bias in each layer.")
     skip: bool = Field(False, description="Take the mean of all layers' outputs.")
+    beta: Annotated[float, Field(lt=0)] = Field(-1.0, description="Where the curvature 1/beta of each layer starts.")
     learnable: bool = Field(True, description="Learn the curvature of each layer.")
     projection: bool = Field(False, description="Enter the space by the double projection of the paper's Algorithm 1.")
     perturbation: Annotated[float, Field(ge=0)] = Field(0.0, description="Noise of that projection; the paper takes 0.02.")
     dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="Share of tangent coordinates dropped.")
     feature_dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="Share of input features dropped.")
+    edge_dropout: Annotated[float, Field(ge=0, lt=1)] = Field(0.0, description="Share of edges that carry no messages in a step.")
     head: Literal["convolution", "linear"] = Field("convolution", description="Classification: what the classifier is.")
 
     objective: Literal["neighbours", "paper", "distortion"] = Field("neighbours", description="Reconstruction: the objective.")
@@ -85,7 +88,7 @@ class Config(BaseModel):
 
     def model_options(self) -> dict[str, Any]:
         """Return the arguments of :func:`qgcn.models.build` beside its name, features and space."""
-        names = ("layers", "hidden", "aggregation", "attention", "activation", "bias", "skip", "learnable", "projection")
+        names = ("layers", "hidden", "aggregation", "attention", "activation", "bias", "skip", "beta", "learnable", "projection")
         return {name: getattr(self, name) for name in (*names, "perturbation", "dropout", "feature_dropout")}
 
     def task_options(self) -> dict[str, Any]:
@@ -96,6 +99,7 @@ class Config(BaseModel):
             "links": ("protocol", "split_seed"),
         }
         common = {"model": self.model, "space": self.space, "row_normalize": self.row_normalize}
+        common |= {"one_hot": self.one_hot, "edge_dropout": self.edge_dropout}
         return common | self.model_options() | {name: getattr(self, name) for name in own[self.task]}
 
     @classmethod

@@ -19,7 +19,7 @@ from qgcn.training.config import Config
 
 __all__ = ["Progress", "Trainer"]
 
-_NEGATIVES = 0x6E6567  # keeps the stream of the task's draws apart from those of the layers
+_NEGATIVES, _EDGES = -1, -2  # keep the streams of the task's draws apart from those of the layers, which count from 0
 
 
 @dataclass(frozen=True)
@@ -136,17 +136,18 @@ class Trainer:
     def _step(self) -> Tensor:
         self._schedule()
         self.predictor.train()
-        drawn = [self.task.draw(self._generator(seed)) for seed in self.seeds]
+        drawn = [self.task.draw(self._generator(seed, _NEGATIVES)) for seed in self.seeds]
         self.optimiser.zero_grad()
-        losses = self._call("loss", drawn)
+        graph = self.task.thinned_graph(self._generator(self.config.split_seed, _EDGES))
+        losses = self._call("loss", drawn, graph=graph)
         self.fabric.backward(losses.sum())
         if self.config.clip is not None:
             self._clip(self.config.clip)
         self.optimiser.step()
         return losses
 
-    def _generator(self, seed: int) -> torch.Generator:
-        return torch.Generator(self.fabric.device).manual_seed(mixed_key(seed, self.epoch, _NEGATIVES))
+    def _generator(self, seed: int, stream: int) -> torch.Generator:
+        return torch.Generator(self.fabric.device).manual_seed(mixed_key(seed, self.epoch, stream))
 
     def _schedule(self) -> None:
         if self.config.schedule == "cosine":
@@ -166,15 +167,22 @@ class Trainer:
             shape = (count, *[1] * (gradient.ndim - 1)) if self.batched else ()
             gradient.mul_(scale.reshape(shape).to(gradient.dtype))
 
-    def _call(self, method: str, arguments: Sequence[tuple[Tensor, ...]], parameters: dict[str, Tensor] | None = None) -> Tensor:
+    def _call(
+        self,
+        method: str,
+        arguments: Sequence[tuple[Tensor, ...]],
+        parameters: dict[str, Tensor] | None = None,
+        graph: Tensor | None = None,
+    ) -> Tensor:
         """Call a method of every seed's predictor; results are stacked for a batch.
 
         Args:
             method: Name of the method.
             arguments: What it takes beside features and graph, for each seed; tensors that all seeds share are not copied.
             parameters: Other parameters than the current ones.
+            graph: Another graph than the task's.
         """
-        inputs = (self.task.x, self.task.graph)
+        inputs = (self.task.x, self.task.graph if graph is None else graph)
         training = self.predictor.training
         if not self.batched:
             keys = dropout_keys(self.predictor, self.seeds[0], self.epoch) if training else {}
