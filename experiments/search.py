@@ -10,25 +10,40 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import time
 from pathlib import Path
 
 CHOICES = {
-    "dropout": [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7],
-    "feature_dropout": [0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8],
-    "weight_decay": [0.0, 1e-5, 1e-4, 5e-4, 1e-3],
+    "dropout": [0.0, 0.1, 0.3, 0.5],
+    "feature_dropout": [0.0, 0.3, 0.5, 0.7, 0.8],
+    "weight_decay": [0.0, 1e-4, 5e-4, 1e-3],
     "layers": [2, 2, 3],
     "activation": ["relu", "tanh", "elu", "identity"],
-    "row_normalize": [True, False],
-    "lr": [0.005, 0.01, 0.02],
+    "row_normalize": [True, True, False],
+    "beta": [-0.25, -1.0, -4.0, -16.0],
+    "aggregation": ["sym", "mean"],
+}
+OF_TASK = {
+    "links": {"lr": [0.01, 0.02], "width": [1, 4], "edge_dropout": [0.0, 0.2, 0.5, 0.8], "one_hot": [False, False, True]},
+    "classification": {"lr": [0.005, 0.01, 0.02], "width": [1, 1, 4], "edge_dropout": [0.0, 0.0, 0.3], "one_hot": [False]},
 }
 BUDGET = {"classification": {"epochs": 300, "patience": 100}, "links": {"epochs": 400, "patience": 100, "eval_every": 5}}
+
+
+def widened(space: str, factor: int) -> str:
+    """Multiply the coordinates of a space; one time dimension stays one."""
+    if space[0] != "Q":
+        return re.sub("[0-9]+", lambda match: str(int(match[0]) * factor), space)
+    space_dim, time_dim = map(int, space[1:].split(","))
+    time = time_dim if time_dim == 1 else time_dim * factor
+    return f"Q{(space_dim + time_dim) * factor - time},{time}"
 
 
 def draw(task: str, data: str, trial: int) -> dict[str, object]:
     """Draw the settings of a trial."""
     chance = random.Random(f"{task} {data} {trial}")  # noqa: S311
-    return {name: chance.choice(values) for name, values in CHOICES.items()}
+    return {name: chance.choice(values) for name, values in (CHOICES | OF_TASK[task]).items()}
 
 
 def trial(job: tuple[str, str, str, str, int, int]) -> dict[str, object]:
@@ -43,6 +58,11 @@ def trial(job: tuple[str, str, str, str, int, int]) -> dict[str, object]:
     torch.set_num_threads(1)
     task, data, model, space, number, seeds = job
     settings = {"task": task, "data": data, "model": model, "space": space, **BUDGET[task], **draw(task, data, number)}
+    width = settings.pop("width")
+    if width > 1:
+        settings["hidden"] = widened(space, width)
+    if model in ("gcn", "gat", "sage", "sgc", "mlp"):
+        del settings["beta"], settings["aggregation"]  # PyTorch Geometric's own networks have neither
     if data == "airport":
         settings["degree_features"] = True
     began = time.time()

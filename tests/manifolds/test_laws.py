@@ -84,6 +84,110 @@ def test_transport_keeps_the_inner_product_and_starts_at_the_origin_as_transp0(s
     torch.testing.assert_close(space.inner(y, moved, other), space.inner(origin.expand_as(y), u, v), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_fold0_is_the_logarithm_of_the_exponential_and_the_identity_near_the_origin(space, dtype):
+    u = space.logmap0(draw(space, dtype))
+    torch.testing.assert_close(space.fold0(u), u, **CLOSE[dtype])
+    far = 4 * draw(parse_space(f"E{space.ambient_dim}"), dtype, std=1.0)
+    if "K" in str(space) or "H" in str(space):
+        far = far / 4  # further out geoopt's ball, and the exponential of hyperbolic space in float32, leave nothing to compare
+    folded = space.fold0(far)
+    torch.testing.assert_close(space.expmap0(folded), space.expmap0(far), **CLOSE[dtype])
+    torch.testing.assert_close(folded, space.logmap0(space.expmap0(far)), **CLOSE[dtype])
+    torch.testing.assert_close(space.fold0(folded), folded, **CLOSE[dtype])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_translations_stay_on_the_manifold_start_at_the_origin_and_agree_with_the_tangent_coordinates(space, dtype):
+    x = draw(space, dtype)
+    origin = space.origin(30, space.ambient_dim, dtype=dtype).as_subclass(torch.Tensor)
+    b = 0.3 * space.logmap0(draw(space, dtype, seed=1))[0]
+    moved = space.translate(x, b)
+    space.assert_check_point_on_manifold(moved, atol=1e-4, rtol=1e-4)
+    assert (moved - x).abs().max() > 1e-2
+    torch.testing.assert_close(space.translate(x, torch.zeros_like(b)), x, **CLOSE[dtype])
+    torch.testing.assert_close(space.translate(origin, b), space.expmap(origin, b.expand_as(x)), **CLOSE[dtype])
+    u = space.logmap0(x)
+    torch.testing.assert_close(space.translate0(u, b), space.logmap0(moved), **CLOSE[dtype])
+    torch.testing.assert_close(space.translate0(u, torch.zeros_like(b)), u, **CLOSE[dtype])
+    torch.testing.assert_close(space.translate0(torch.zeros_like(u), b), space.logmap0(space.translate(origin, b)), **CLOSE[dtype])
+
+
+def test_a_translation_moves_by_the_length_of_its_bias(space):
+    """Transport is an isometry; for an indefinite metric the length is that of the absolute square."""
+    x = draw(space, torch.float64, std=0.2)
+    origin = space.origin(space.ambient_dim, dtype=torch.float64).as_subclass(torch.Tensor)
+    b = 0.3 * space.logmap0(draw(space, torch.float64, seed=1))[0]
+    if any(letter in str(space) for letter in "xQ") and not str(space).startswith("Q0"):
+        square = space.inner(origin, b)
+        moved = space.logmap(x, space.translate(x, b))
+        torch.testing.assert_close(space.inner(x, moved), square.expand(30), rtol=1e-6, atol=1e-6)
+    else:
+        torch.testing.assert_close(space.dist(x, space.translate(x, b)), space.norm(origin, b).expand(30), rtol=1e-6, atol=1e-6)
+
+
+def test_gradients_of_folds_and_translations_are_those_of_the_compositions(space):
+    learnable = parse_space(str(space), learnable=True)
+    u = space.logmap0(draw(space, torch.float64)).requires_grad_()
+    b = (0.3 * space.logmap0(draw(space, torch.float64, seed=1))[0]).requires_grad_()
+    leaves = [u, b, *learnable.parameters()]
+    pairs = (
+        (learnable.fold0(u), learnable.logmap0(learnable.expmap0(u))),
+        (learnable.translate0(u, b), learnable.logmap0(learnable.translate(learnable.expmap0(u), b))),
+    )
+    for short, long in pairs:
+        weights = torch.randn(short.shape, dtype=short.dtype, generator=generator(2))
+        found, expected = (
+            torch.autograd.grad((each * weights).sum(), leaves, allow_unused=True, materialize_grads=True)
+            for each in (short, long)
+        )
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["dist2", "dist", "translate0", "fold0", "expmap0"])
+@pytest.mark.parametrize("written", [each for each in NAMES if "K" not in each])  # geoopt scripts the others: no vmap over kappa
+def test_a_batch_of_curvatures_under_vmap_agrees_with_a_loop_gradients_included(written, name, dtype):
+    space, learnable = parse_space(written), parse_space(written, learnable=True)
+    u, v = (space.logmap0(draw(space, dtype, n=6, seed=seed)) for seed in (0, 1))
+    u, v = (torch.stack((each, 0.5 * each, 0.7 * each)).requires_grad_() for each in (u, v))
+    curvatures = {
+        key: torch.stack((value, value + 0.2, value - 0.2)).detach().requires_grad_() for key, value in learnable.named_parameters()
+    }
+
+    class Method(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.space = learnable
+
+        def forward(self, u, v):
+            if name in ("dist", "dist2"):
+                return getattr(self.space, name)(self.space.expmap0(u), self.space.expmap0(v))
+            return getattr(self.space, name)(u, *([v[0]] if name == "translate0" else []))
+
+    def one(curvatures, u, v):
+        return torch.func.functional_call(Method(), {f"space.{key}": value for key, value in curvatures.items()}, (u, v))
+
+    together = torch.vmap(one)(curvatures, u, v)
+    alone = torch.stack([one({key: value[k] for key, value in curvatures.items()}, u[k], v[k]) for k in range(3)])
+    torch.testing.assert_close(together, alone, **CLOSE[dtype])
+    leaves = [u, v, *curvatures.values()]
+    options = {"allow_unused": True, "materialize_grads": True}
+    weights = torch.randn(together.shape, dtype=dtype, generator=generator(3))
+    found, expected = (torch.autograd.grad((each * weights).sum(), leaves, **options) for each in (together, alone))
+    torch.testing.assert_close(found, expected, rtol=10 * CLOSE[dtype]["rtol"], atol=10 * CLOSE[dtype]["atol"])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_squared_distances_under_vmap_agree_with_a_loop(space, dtype):
+    x, y = (draw(space, dtype, n=12, seed=seed).view(3, 4, -1).requires_grad_() for seed in (0, 1))
+    together = torch.vmap(space.dist2)(x, y)
+    alone = torch.stack([space.dist2(x[k], y[k]) for k in range(3)])
+    torch.testing.assert_close(together, alone, **CLOSE[dtype])
+    found, expected = (torch.autograd.grad(each.sum(), (x, y)) for each in (together, alone))
+    torch.testing.assert_close(found, expected, **CLOSE[dtype])
+
+
 def test_norm_is_never_nan_and_has_a_finite_gradient_at_zero(space):
     x = draw(space, torch.float64)
     assert not space.norm(x, space.proju(x, draw(space, torch.float64, seed=1))).isnan().any()

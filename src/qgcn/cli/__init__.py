@@ -5,7 +5,9 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from qgcn.cli.datasets import datasets
 from qgcn.cli.demo import demo
+from qgcn.cli.train import resume, train
 
 __all__ = ["app", "main"]
 
@@ -16,6 +18,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(datasets)
+app.add_typer(train, name="train")
+app.command()(resume)
 
 
 def _show_version(wanted: bool) -> None:
@@ -40,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         status = app(arguments, standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
-        sys.exit(130)
+        _fail("interrupted")
     except typer.TyperException as error:
         _fail(error.format_message())
     except (ValueError, TypeError, OSError) as error:

@@ -23,7 +23,8 @@ def fold0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
     .. math:: (0, u_t, s) \mapsto \bigl(0,\; u_t (1 - 2\pi\sqrt{|\beta|}\,n / |u_t|),\; s\bigr),
         \qquad n = \operatorname{round}\frac{|u_t|}{2\pi\sqrt{|\beta|}}
 
-    Laws: the identity for :math:`|u_t| < \pi\sqrt{|\beta|}`, and always with one time dimension; ``fold0(fold0(u)) == fold0(u)``.
+    Laws: equal to ``logmap0(expmap0(u))``; the identity for :math:`|u_t| < \pi\sqrt{|\beta|}`, and always with one time
+    dimension; ``fold0(fold0(u)) == fold0(u)``.
 
     Args:
         u: Tangent vectors at the pole, shape ``(..., d)``; the first coordinate is not read.
@@ -33,13 +34,16 @@ def fold0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
     check(time_dim, u=u)
     zero = torch.zeros_like(u[..., :1])
     if time_dim == 1:
-        return torch.cat((zero, u[..., 1:]), dim=-1)
+        folded = torch.cat((zero, u[..., 1:]), dim=-1)
+        size = beta if isinstance(beta, Tensor) else magnitude(beta, u)
+        return folded.expand(torch.broadcast_shapes(folded.shape, size.shape))
     turn = u[..., 1:time_dim]
     length = safe_norm(turn)
     circle = 2 * math.pi * magnitude(beta, u).sqrt()
     turns = torch.round(length.detach() / circle.detach())
     scale = 1 - circle * turns / torch.where(turns > 0, length, 1)
-    return torch.cat((zero, scale * turn, u[..., time_dim:].expand(*scale.shape[:-1], -1)), dim=-1)
+    batch = scale.shape[:-1]
+    return torch.cat((zero.expand(*batch, -1), scale * turn, u[..., time_dim:].expand(*batch, -1)), dim=-1)
 
 
 def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -70,7 +74,7 @@ def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> 
         room = size + root * (size + (space * space).sum(-1, keepdim=True)).sqrt()
         along = (space * push).sum(-1, keepdim=True) / room
         moved = torch.addcmul(aside * push, ahead + aside * along, space)
-        return torch.cat((torch.zeros_like(moved[..., :1]), moved), dim=-1)
+        return torch.cat((torch.zeros_like(along), moved), dim=-1)
     turn, space = u[..., 1:time_dim], u[..., time_dim:]
     quarter = -(turn * turn).sum(-1, keepdim=True) / (4 * size)
     half_cosine, half_sine = cosh_root(quarter), sinhc_root(quarter)  # of half the angle: 1 + cos does not cancel behind
@@ -78,7 +82,9 @@ def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> 
     reach = (space * space).sum(-1, keepdim=True)
     radius = (size + reach).sqrt()
     excess = reach / (radius + root)  # radius - root
-    x = torch.cat((radius * cosine, radius * half_sine * half_cosine / root * turn, space), dim=-1)
+    x = torch.cat(
+        (radius * cosine, radius * half_sine * half_cosine / root * turn, space.expand(*radius.shape[:-1], -1)), dim=-1
+    )
     overlap = (x * (b * signs(b, time_dim))).sum(-1, keepdim=True)
     # |beta| - <o, x> and |beta| + <o, x>
     room = torch.addcmul(root * excess * cosine, 2 * size, half_cosine.square())

@@ -72,6 +72,8 @@ class EuclideanNetwork(nn.Module):
         feature_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if kind not in self.KINDS:
+            raise ValueError(f"kind must be one of {', '.join(self.KINDS)}, got {kind!r}")
         if layers < 1:
             raise ValueError(f"layers must be at least 1, got {layers}")
         space, inner = _euclidean(space, kind), _euclidean(hidden or space, kind)
@@ -199,5 +201,3 @@ def _entry(name: str) -> tuple[bool, Callable[[Space], bool], str, str]:
         near = difflib.get_close_matches(str(name), MODELS, n=1, cutoff=0)
         raise ValueError(f"no model {name!r}; did you mean {near[0]!r}? (known: {', '.join(MODELS)})")
     return MODELS[name]
-
-

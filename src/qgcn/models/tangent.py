@@ -1,6 +1,7 @@
 """One tangent-space network for every space."""
 
-from typing import Literal
+import copy
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +26,7 @@ class TangentNetwork(nn.Module):
         in_features: Number of Euclidean features.
         space: The space of the embeddings, or its name.
         layers: Number of layers, at least 1.
-        hidden: The space of all layers but the last, or its name; ``space`` if none is given.
+        hidden: The space of all layers but the last, or its name; ``space`` if none is given. Each layer has a copy of its own.
         convolve: Aggregate neighbours; without it the network looks at each node alone.
         aggregation: ``sum``, ``mean`` or ``sym``.
         attention: Learn the weights of the neighbours.
@@ -69,17 +70,22 @@ class TangentNetwork(nn.Module):
             raise ValueError(f"layers must be at least 1, got {layers}")
         if in_features < 1:
             raise ValueError(f"in_features must be at least 1, got {in_features}")
-        names = [str(hidden or space)] * (layers - 1) + [str(space)]
-        spaces = [parse_space(name, beta=beta, learnable=learnable) for name in names]
-        if isinstance(space, Space):
-            spaces[-1] = space
+
+        def fresh(given: Space | str) -> Space:
+            return copy.deepcopy(given) if isinstance(given, Space) else parse_space(given, beta=beta, learnable=learnable)
+
+        inside = space if hidden is None else hidden
+        spaces = [fresh(inside) for _ in range(layers - 1)] + [space if isinstance(space, Space) else fresh(space)]
+        names = [str(each) for each in spaces]
         if skip and len({each.ambient_dim for each in spaces}) > 1:
             raise ValueError(f"a skip connection needs layers of one size, got {' -> '.join(names)}")
         self.in_features = in_features
         self.convolve = convolve
         self.skip = skip
         self.features = _projection(in_features, spaces[0], learnable, perturbation) if projection else None
-        sources: list[Space | int] = [in_features if self.features is None else self.features.space, *spaces[:-1]]
+        # an activation carries points to the next curvature; to a space of another kind the next layer does
+        carried = [outer if str(outer) == str(inner) else inner for inner, outer in pairwise(spaces)]
+        sources: list[Space | int] = [in_features if self.features is None else self.features.space, *carried]
         self.layers = nn.ModuleList(
             QGCNConv(source, target, aggregation=aggregation, attention=attention, bias=bias)
             if convolve
@@ -87,8 +93,7 @@ class TangentNetwork(nn.Module):
             for source, target in zip(sources, spaces, strict=True)
         )
         self.activations = nn.ModuleList(
-            TangentActivation(activation, inner, outer if outer.ambient_dim == inner.ambient_dim else None)
-            for inner, outer in zip(spaces[:-1], spaces[1:], strict=True)
+            TangentActivation(activation, inner, outer) for inner, outer in zip(spaces[:-1], carried, strict=True)
         )
         self.dropouts = nn.ModuleList(Dropout(feature_dropout if i == 0 else dropout) for i in range(layers))
 

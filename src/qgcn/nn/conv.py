@@ -1,7 +1,5 @@
 """The graph convolution of a tangent-space network."""
 
-
-
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
@@ -81,14 +79,16 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
 
     def _aggregate(self, v: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
         given = edge_index.layout == torch.sparse_csr
+        if given and edge_weight is not None:
+            raise ValueError("a CSR adjacency holds its weights, got edge_weight too")
         if given and self.score is None:
             return matmul(edge_index, v)
         if given:
             edge_index, edge_weight = edges_of(edge_index)
         elif self.score is None and (edge_weight is None or not edge_weight.requires_grad):
-            weight = None if edge_weight is None else edge_weight.to(v.dtype)
+            weight = v.new_ones(edge_index.shape[-1]) if edge_weight is None else edge_weight.to(v.dtype)
             matrix = adjacency(edge_index, v.shape[0], weight, aggregation=self.aggregation, self_loops=self.self_loops)
-            return matmul(matrix.to(v.dtype), v)
+            return matmul(matrix, v)
         else:
             matrix = adjacency(edge_index, v.shape[0], edge_weight, aggregation="sum", self_loops=self.self_loops)
             edge_index, edge_weight = edges_of(matrix)
@@ -96,7 +96,9 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
             raise ValueError("edge_weight must not require a gradient")
         source, target = (v @ self.score.t()).unbind(-1)
         score = nn.functional.leaky_relu(source[edge_index[0]] + target[edge_index[1]], 0.2)
-        weight = softmax(score, edge_index[1], num_nodes=v.shape[0])
+        present = edge_weight != 0  # an edge that was left out keeps its place, with weight 0: see EdgeDropout
+        score = torch.where(present, score, torch.finfo(score.dtype).min)
+        weight = softmax(score, edge_index[1], num_nodes=v.shape[0]) * present
         return self.propagate(edge_index, v=v, weight=weight)  # type: ignore[no-any-return]
 
     def message(self, v_j: Tensor, weight: Tensor) -> Tensor:
@@ -107,5 +109,3 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         how = "attention" if self.score is not None else self.aggregation
         source = self.linear.weight.shape[0] if self.linear.in_space is None else self.linear.in_space
         return f"{type(self).__name__}({source} -> {self.space}, {how})"
-
-

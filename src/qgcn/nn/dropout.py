@@ -20,7 +20,8 @@ class _KeyedMask(Function):
         # four decisions from each 64 random bits: drawing them is what dropout spends its time on
         words = torch.empty((like.numel() + 3) // 4, dtype=torch.int64, device=like.device)
         bits = words.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]
-        return (bits < round(keep * 2**16) - 2**15).view(like.shape).to(like.dtype)
+        most = max(round(keep * 2**16), 1) - 1 - 2**15  # the largest number kept: one beyond need not fit 16 bits
+        return (bits <= most).view(like.shape).to(like.dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
@@ -49,7 +50,7 @@ def keyed_mask(key: Tensor, like: Tensor, keep: float) -> Tensor:
         like: Any tensor; the result has its shape, type and device.
         keep: Probability of a one.
     """
-    drawn: Tensor = _KeyedMask.apply(key, like.detach(), keep)
+    drawn: Tensor = _KeyedMask.apply(key, like.detach(), keep)  # type: ignore[no-untyped-call]
     return drawn
 
 

@@ -4,6 +4,7 @@ The matrix is a torch sparse CSR tensor and is treated as constant. Under ``torc
 that one pass over the matrix serves every model of the batch.
 """
 
+import warnings
 from typing import Any, Literal, NamedTuple, get_args
 
 import torch
@@ -15,6 +16,10 @@ __all__ = ["AGGREGATIONS", "Aggregation", "EdgeDropout", "adjacency", "edges_of"
 
 Aggregation = Literal["sum", "mean", "sym"]
 AGGREGATIONS = get_args(Aggregation)
+
+with warnings.catch_warnings():  # PyTorch says once that CSR is in beta: nothing a user of this package could act on
+    warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+    torch.eye(1).to_sparse_csr()
 
 # what the transpose of a matrix looks like, kept as long as the matrix it belongs to
 _TRANSPOSED: WeakIdKeyDictionary = WeakIdKeyDictionary()
@@ -56,11 +61,12 @@ class _Product(Function):
     ) -> tuple[Tensor, int]:
         if in_dims[2] is None:
             rows, batch = matrix.shape[0], info.batch_size
-            side_by_side = columns.movedim(in_dims[1], -2).reshape(matrix.shape[1], -1)  # (M, batch * n)
+            side_by_side = columns.movedim(in_dims[1], -2).reshape(matrix.shape[1], -1)  # type: ignore[arg-type]  # (M, batch * n)
             return matmul(matrix, side_by_side, values).view(rows, batch, -1), 1
         count = info.batch_size
         each = columns.expand(count, -1, -1) if in_dims[1] is None else columns.movedim(in_dims[1], 0)
-        stacked = matmul(_block_diagonal(matrix, count), each.reshape(-1, columns.shape[-1]), values.movedim(in_dims[2], 0).flatten())  # type: ignore[union-attr]
+        below = each.reshape(-1, columns.shape[-1])  # (batch * M, n)
+        stacked = matmul(_block_diagonal(matrix, count), below, values.movedim(in_dims[2], 0).flatten())  # type: ignore[union-attr]
         return stacked.view(count, matrix.shape[0], -1), 0
 
 
@@ -77,7 +83,7 @@ def matmul(matrix: Tensor, columns: Tensor, values: Tensor | None = None) -> Ten
     Returns:
         Shape ``(N, n)``.
     """
-    product: Tensor = _Product.apply(matrix, columns, values)
+    product: Tensor = _Product.apply(matrix, columns, values)  # type: ignore[no-untyped-call]
     return product
 
 
@@ -94,9 +100,7 @@ def _block_diagonal(matrix: Tensor, count: int) -> Tensor:
 
 
 def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
-    return torch.sparse_csr_tensor(
-        matrix.crow_indices(), matrix.col_indices(), values, matrix.shape, check_invariants=False
-    )
+    return torch.sparse_csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape, check_invariants=False)
 
 
 def _transpose(matrix: Tensor) -> _Transpose:
@@ -156,11 +160,22 @@ def adjacency(
 
     Returns:
         CSR tensor of shape ``(N, N)``, with the type of the weights.
+
+    Raises:
+        TypeError: ``edge_index`` does not hold integers.
+        ValueError: Unknown aggregation, an index outside ``[0, N)``, or shapes that do not fit.
     """
     if aggregation not in AGGREGATIONS:
         raise ValueError(f"aggregation must be one of {', '.join(AGGREGATIONS)}, got {aggregation!r}")
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"edge_index must have shape (2, E), got {tuple(edge_index.shape)}")
+    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
+        raise TypeError(f"edge_index must hold integers, got {edge_index.dtype}")
+    if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= num_nodes):
+        wrong = int(edge_index.min()) if int(edge_index.min()) < 0 else int(edge_index.max())
+        raise ValueError(f"edge_index must lie in [0, {num_nodes}), got {wrong}")
+    if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
+        raise ValueError(f"edge_weight must have shape ({edge_index.shape[1]},), got {tuple(edge_weight.shape)}")
     device = edge_index.device
     weight = torch.ones(edge_index.shape[1], device=device) if edge_weight is None else edge_weight.detach()
     if self_loops:
@@ -168,7 +183,7 @@ def adjacency(
         loops = torch.arange(num_nodes, device=device)
         edge_index = torch.cat((edge_index[:, keep], loops.expand(2, -1)), dim=1)
         weight = torch.cat((weight[keep], weight.new_ones(num_nodes)))
-    matrix = torch.sparse_coo_tensor(edge_index.flip(0), weight, (num_nodes, num_nodes), check_invariants=True).coalesce()
+    matrix = torch.sparse_coo_tensor(edge_index.flip(0), weight, (num_nodes, num_nodes), check_invariants=False).coalesce()
     target, source = matrix.indices()
     crow = torch.zeros(num_nodes + 1, dtype=torch.int64, device=device)
     crow[1:] = torch.bincount(target, minlength=num_nodes).cumsum(0)
@@ -197,6 +212,8 @@ class EdgeDropout:
     def __init__(
         self, edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, *, p: float, aggregation: Aggregation = "sym"
     ) -> None:
+        if not 0 <= p < 1:
+            raise ValueError(f"p must be in [0, 1), got {p}")
         self.p = p
         self.aggregation: Aggregation = aggregation
         self.matrix = adjacency(edge_index, num_nodes, edge_weight, aggregation="sum")
@@ -221,5 +238,6 @@ class EdgeDropout:
         weight = self.weight * (kept[self.pair] | self.loop)
         values = _normalized(weight, self.target, self.source, self.matrix.shape[0], self.aggregation)
         thinned = _with_values(self.matrix, values)
-        _TRANSPOSED[thinned] = _transpose(self.matrix)._replace(symmetric=self.aggregation != "mean")
+        turned = _transpose(self.matrix)
+        _TRANSPOSED[thinned] = turned._replace(symmetric=turned.symmetric and self.aggregation != "mean")
         return thinned

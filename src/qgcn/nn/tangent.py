@@ -18,6 +18,8 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "identity": lambda u: u,
 }
 
+_MOVES_ZERO = ("sigmoid",)  # what these return is not tangent at the pole, and has to be put back
+
 
 class TangentActivation(nn.Module):
     r"""Activate in the tangent space of the pole, and carry the point from one curvature to the next (Eq. 6).
@@ -51,7 +53,8 @@ class TangentActivation(nn.Module):
 
     def from_tangent(self, u: Tensor) -> Tensor:
         """Do the same in tangent coordinates."""
-        return ACTIVATIONS[self.name](u)
+        v = ACTIVATIONS[self.name](u)
+        return self._spaces[1].fold0(v) if self.name in _MOVES_ZERO else v
 
     def extra_repr(self) -> str:
         """Show the function and the spaces."""

@@ -8,7 +8,6 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from qgcn.manifolds import parse_space
-from qgcn.models import MODELS, build, default_space
 
 __all__ = ["Config", "read_config"]
 
@@ -28,7 +27,7 @@ class Config(BaseModel):
     one_hot: bool = Field(False, description="Append a one-hot of each node to its features.")
     row_normalize: bool = Field(True, description="Divide each node's features by their sum.")
 
-    model: str = Field("qgcn", description="Model: " + ", ".join(MODELS) + ".")
+    model: str = Field("qgcn", description="Model: qgcn, qnn, hgcn, hnn, kappa-gcn, gcn, gat, sage, sgc, mlp.")
     space: str = Field("", description="Space of the embedding: E16, H16, S16, Q15,1, H8xS8, ...  [model's own if not given]")
     layers: Annotated[int, Field(ge=1, le=64)] = Field(2, description="Number of layers, the classifier's convolution included.")
     hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
@@ -79,6 +78,8 @@ class Config(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> "Config":
+        from qgcn.models import build, default_space  # here, so that reading a config does not import PyTorch Geometric
+
         space = self.space or default_space(self.model)
         object.__setattr__(self, "space", str(parse_space(space)))
         if self.hidden is not None:

@@ -28,7 +28,7 @@ from qgcn.training.loop import Progress, Trainer
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Interrupted", "Listener", "Run", "Summary", "summarize"]
+__all__ = ["Interrupted", "Listener", "Run", "Summary", "check_same", "summarize"]
 
 CHECKPOINT_SECONDS = 10.0
 """Time between checkpoints: what a killed run loses at most, and a small share of what a long one takes."""
@@ -164,7 +164,7 @@ class Run:
         checkpoint = None if self.folder is None else self.folder / "checkpoints" / f"{_label(seeds)}.safetensors"
         if checkpoint is not None and checkpoint.exists():
             tensors, about = load_tensors(checkpoint)
-            _check_same(about.get("config"), self.config, checkpoint)
+            check_same(about.get("config"), self.config, checkpoint)
             trainer.restore(tensors, about)
         log = None if self.folder is None else _Log(self.folder / "metrics.jsonl", seeds, trainer.epoch)
         listener.group(seeds, trainer.epoch)
@@ -269,8 +269,8 @@ def _label(seeds: list[int]) -> str:
     return f"seed-{seeds[0]}" if len(seeds) == 1 else f"seeds-{seeds[0]}-{seeds[-1]}"
 
 
-def _check_same(saved: Any, config: Config, path: Path) -> None:
-    """Raise if a checkpoint was written with other settings, and name the first that differs."""
+def check_same(saved: Any, config: Config, path: Path) -> None:
+    """Raise if a checkpoint or run was written with other settings, and name the first that differs."""
     if not isinstance(saved, dict):
         raise ValueError(f"{path} does not say which settings it belongs to")
     for name, value in config.model_dump().items():
