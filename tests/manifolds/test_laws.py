@@ -110,7 +110,9 @@ def test_translations_stay_on_the_manifold_start_at_the_origin_and_agree_with_th
     u = space.logmap0(x)
     torch.testing.assert_close(space.translate0(u, b), space.logmap0(moved), **CLOSE[dtype])
     torch.testing.assert_close(space.translate0(u, torch.zeros_like(b)), u, **CLOSE[dtype])
-    torch.testing.assert_close(space.translate0(torch.zeros_like(u), b), space.logmap0(space.translate(origin, b)), **CLOSE[dtype])
+    torch.testing.assert_close(
+        space.translate0(torch.zeros_like(u), b), space.logmap0(space.translate(origin, b)), **CLOSE[dtype]
+    )
 
 
 def test_a_translation_moves_by_the_length_of_its_bias(space):
@@ -146,13 +148,16 @@ def test_gradients_of_folds_and_translations_are_those_of_the_compositions(space
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["dist2", "dist", "translate0", "fold0", "expmap0"])
-@pytest.mark.parametrize("written", [each for each in NAMES if "K" not in each])  # geoopt scripts the others: no vmap over kappa
+@pytest.mark.parametrize(
+    "written", [each for each in NAMES if "K" not in each]
+)  # geoopt scripts the others: no vmap over kappa
 def test_a_batch_of_curvatures_under_vmap_agrees_with_a_loop_gradients_included(written, name, dtype):
     space, learnable = parse_space(written), parse_space(written, learnable=True)
     u, v = (space.logmap0(draw(space, dtype, n=6, seed=seed)) for seed in (0, 1))
     u, v = (torch.stack((each, 0.5 * each, 0.7 * each)).requires_grad_() for each in (u, v))
     curvatures = {
-        key: torch.stack((value, value + 0.2, value - 0.2)).detach().requires_grad_() for key, value in learnable.named_parameters()
+        key: torch.stack((value, value + 0.2, value - 0.2)).detach().requires_grad_()
+        for key, value in learnable.named_parameters()
     }
 
     class Method(torch.nn.Module):

@@ -102,7 +102,9 @@ def test_a_space_in_which_a_model_does_not_live_is_refused_with_where_it_does(na
         build(name, 3, parse_space(space))
 
 
-@pytest.mark.parametrize(("wrong", "near"), [("qgnc", "qgcn"), ("HGCN ", "sgc"), ("graphsage", "sage"), ("kappa_gcn", "kappa-gcn")])
+@pytest.mark.parametrize(
+    ("wrong", "near"), [("qgnc", "qgcn"), ("HGCN ", "sgc"), ("graphsage", "sage"), ("kappa_gcn", "kappa-gcn")]
+)
 def test_an_unknown_name_is_refused_with_the_nearest(wrong, near):
     message = rf"no model '{wrong}'; did you mean '{near}'\? \(known: qgcn, qnn"
     for call in (lambda: build(wrong, 3), lambda: default_space(wrong)):

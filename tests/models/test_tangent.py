@@ -179,7 +179,9 @@ def test_renumbering_the_nodes_renumbers_the_outputs(convolve):
 
 
 @pytest.mark.parametrize("space", ["E5", "H4", "S4", "Q4,1", "Q3,2", "Q0,5", "H2xS1"])
-@pytest.mark.parametrize("options", [{}, {"attention": True}, {"skip": True}, {"learnable": False}, {"projection": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"attention": True}, {"skip": True}, {"learnable": False}, {"projection": True}], ids=str
+)
 def test_a_batch_of_networks_equals_each_alone_gradients_included(space, options):
     torch.manual_seed(0)
     nets = [TangentNetwork(4, space, layers=2, **options).double().eval() for _ in range(3)]
@@ -197,7 +199,9 @@ def test_a_batch_of_networks_equals_each_alone_gradients_included(space, options
     names = list(parameters)
     grad = {"allow_unused": True, "materialize_grads": True}
     found = torch.autograd.grad((together * weights).sum(), [parameters[name] for name in names], **grad)
-    each = [torch.autograd.grad((net(x, matrix) * weights[k]).sum(), list(net.parameters()), **grad) for k, net in enumerate(nets)]
+    each = [
+        torch.autograd.grad((net(x, matrix) * weights[k]).sum(), list(net.parameters()), **grad) for k, net in enumerate(nets)
+    ]
     order = [name for name, _ in skeleton.named_parameters()]
     for name, gradient in zip(names, found, strict=True):
         expected = torch.stack([gradients[order.index(name)] for gradients in each])

@@ -154,7 +154,9 @@ def test_attention_takes_a_mean_with_weights_that_sum_to_one(self_loops, dtype):
 
 
 def test_attention_equals_a_mean_where_the_score_is_zero():
-    attending, plain = (conv_of(3, parse_space("Q2,2"), **options) for options in ({"attention": True}, {"aggregation": "mean"}))
+    attending, plain = (
+        conv_of(3, parse_space("Q2,2"), **options) for options in ({"attention": True}, {"aggregation": "mean"})
+    )
     with torch.no_grad():
         attending.score.zero_()
         for own, other in zip(attending.linear.parameters(), plain.linear.parameters(), strict=True):
@@ -213,7 +215,8 @@ def test_a_batch_of_convolutions_equals_each_alone(attention):
     conv = conv_of(3, space, attention=attention)
     names = [name for name, _ in conv.named_parameters()]
     stacked = {
-        name: torch.stack([value.detach() + 0.1 * k for k in range(3)]).requires_grad_() for name, value in conv.named_parameters()
+        name: torch.stack([value.detach() + 0.1 * k for k in range(3)]).requires_grad_()
+        for name, value in conv.named_parameters()
     }
     matrix = adjacency(EDGES, 5).double()
     x = features()
@@ -303,7 +306,10 @@ def test_reset_parameters_draws_everything_anew():
         (lambda x: QGCNConv(3, parse_space("Q2,2"))(x, EDGES + 5), r"\[0, 5\), got 8"),
         (lambda x: QGCNConv(3, parse_space("Q2,2"))(x, EDGES.t()), r"shape \(2, E\)"),
         (lambda x: QGCNConv(3, parse_space("Q2,2"))(x, EDGES, torch.ones(3)), r"shape \(8,\), got \(3,\)"),
-        (lambda x: QGCNConv(3, parse_space("Q2,2"))(x, EDGES, torch.ones(8, requires_grad=True)), "must not require a gradient"),
+        (
+            lambda x: QGCNConv(3, parse_space("Q2,2"))(x, EDGES, torch.ones(8, requires_grad=True)),
+            "must not require a gradient",
+        ),
         (lambda x: QGCNConv(3, parse_space("Q2,2"))(x, adjacency(EDGES, 5), torch.ones(8)), "holds its weights"),
     ],
 )

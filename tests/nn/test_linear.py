@@ -147,9 +147,10 @@ def test_a_fresh_bias_translates_nothing_and_weights_are_drawn_as_glorot_does():
 
 
 def test_repr_says_the_spaces():
-    assert repr(QLinear(7, parse_space("Q2,2"))) == "QLinear(\n  7 -> Q2,2, bias=True\n  (space): " + repr(
-        parse_space("Q2,2")
-    ).replace("\n", "\n  ") + "\n)"
+    assert (
+        repr(QLinear(7, parse_space("Q2,2")))
+        == "QLinear(\n  7 -> Q2,2, bias=True\n  (space): " + repr(parse_space("Q2,2")).replace("\n", "\n  ") + "\n)"
+    )
     assert "H3 -> Q2,2, bias=False" in repr(QLinear(parse_space("H3"), parse_space("Q2,2"), bias=False))
 
 

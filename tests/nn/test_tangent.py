@@ -70,7 +70,10 @@ def test_an_activation_owns_no_curvature_but_passes_its_gradient():
     ("call", "match"),
     [
         (lambda: TangentActivation("rleu", parse_space("E3")), "activation must be one of relu, .*, got 'rleu'"),
-        (lambda: TangentActivation("relu", parse_space("E3"), parse_space("H3")), "keeps the number of coordinates, got E3 and H3"),
+        (
+            lambda: TangentActivation("relu", parse_space("E3"), parse_space("H3")),
+            "keeps the number of coordinates, got E3 and H3",
+        ),
         (lambda: DoubleProjection(parse_space("Q2,2"), -0.1), "perturbation must not be negative, got -0.1"),
         (lambda: DoubleProjection(parse_space("Q2,2"), float("nan")), "perturbation must not be negative, got nan"),
         (lambda: DoubleProjection(parse_space("Q2,2"))(torch.ones(3, 5)), r"4 coordinates in Q2,2, got shape \(3, 5\)"),

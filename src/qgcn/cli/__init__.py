@@ -50,7 +50,16 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(error.format_message())
     except (ValueError, TypeError, OSError) as error:
         _fail(str(error))
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        _fail("out of memory: try a smaller space or model, --no-batch-seeds, or another device")
     sys.exit(status or 0)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    # PyTorch has a class of its own for a GPU, and none for the CPU
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "can't allocate" in str(error)
 
 
 def _fail(message: str) -> NoReturn:

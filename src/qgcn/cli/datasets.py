@@ -10,16 +10,22 @@ __all__ = ["datasets"]
 
 
 def datasets(
-    root: Annotated[str | None, typer.Option(help="Folder of the data sets.  [$QGCN_DATA, or a cache folder]", metavar="DIR")] = None,
+    root: Annotated[
+        str | None, typer.Option(help="Folder of the data sets (default: $QGCN_DATA, or a cache folder).", metavar="DIR")
+    ] = None,
 ) -> None:
     """List the data sets and generated graphs, and which of them are here already."""
     from qgcn.data import datasets as entries
 
-    table = Table(header_style="bold", title="Data sets", title_justify="left")
-    for name in ("name", "nodes", "edges", "features", "classes", "tasks", "from"):
-        table.add_column(name, justify="right" if name in ("nodes", "edges", "features", "classes") else "left")
-    table.add_column("here", justify="center")
+    table = Table(header_style="bold")
+    table.add_column("name", no_wrap=True)
+    for name in ("nodes", "edges", "features", "classes"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("here", no_wrap=True)
     for entry in entries(root):
         counts = [f"{count:,}" if count else "" for count in (entry.nodes, entry.edges, entry.features, entry.classes)]
-        table.add_row(entry.name, *counts, ", ".join(entry.tasks), entry.origin, "yes" if entry.local else "")
-    Console().print(table)
+        here = "generated" if entry.origin == "generated" else "yes" if entry.local else "no"
+        table.add_row(entry.name, *counts, here)
+    console = Console()
+    console.print(table)
+    console.print("All serve reconstruction and links, those with classes classification too. What is not here is downloaded, but for wordnet-nouns.")

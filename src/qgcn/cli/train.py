@@ -2,13 +2,15 @@
 
 import inspect
 import re
+import shlex
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -23,11 +25,19 @@ __all__ = ["resume", "train"]
 train = typer.Typer(help="Train a model on a graph, for one or many seeds.", no_args_is_help=True)
 
 _PURPOSE = {
-    "reconstruction": "Embed a graph so that neighbours are nearest points.",
-    "classification": "Learn the classes of some nodes, and predict those of the others.",
-    "links": "Learn some edges of a graph, and tell the others from pairs that are none.",
+    "reconstruction": """Embed a graph so that neighbours are nearest points.
+
+    Example: qgcn train reconstruction --data ring-of-trees --space Q7,3 --layers 1 --epochs 500""",
+    "classification": """Learn the classes of some nodes, and predict those of the others.
+
+    Example: qgcn train classification --data cora --space Q15,1 --dropout 0.5 --seeds 10""",
+    "links": """Learn some edges of a graph, and tell the others from pairs that are none.
+
+    Example: qgcn train links --data friends.csv --space Q15,1 --seeds 5""",
 }
 _ONLY = {"Reconstruction:": "reconstruction", "Classification:": "classification", "Links:": "links"}
+_PANELS = {"data": "Data", "model": "Model", "objective": "Training", "seed": "Seeds and device"}
+"""The first key of each group of options."""
 
 
 def _command(task: str) -> Callable[..., None]:
@@ -38,23 +48,24 @@ def _command(task: str) -> Callable[..., None]:
         values = read_config(config_file) if config_file is not None else {}
         if values.get("task", task) != task:
             raise ValueError(f"{config_file} is for {values['task']}, but the command is for {task}")
-        values |= {name: value for name, value in given.items() if value is not None}
+        flags = {name: value for name, value in given.items() if value is not None}
+        values |= flags
         if "data" not in values:
             raise ValueError("no data: give --data NAME or --data FILE (qgcn datasets lists the names)")
-        config = Config.checked(values | {"task": task}, str(config_file) if config_file else "")
-        _train(config, out)
+        _train(_checked(values | {"task": task}, config_file, flags), out)
 
     parameters = [
         _option("config", Path, "YAML file of keys; flags override it.", "FILE"),
-        _option("out", Path, "Folder of the run.  [runs/TASK-DATA-MODEL-SPACE]", "DIR"),
+        _option("out", Path, "Folder of the run (default: runs/TASK-DATA-MODEL-SPACE).", "DIR"),
     ]
+    panel = None
     for name, field in Config.model_fields.items():
+        panel = _PANELS.get(name, panel)
         about = field.description or ""
         meant_for = next((only for mark, only in _ONLY.items() if about.startswith(mark)), task)
-        if name == "task" or meant_for != task:
-            continue
-        default = "" if field.is_required() or field.default in (None, "") else f"  [{_shown(field.default)}]"
-        parameters.append(_option(name, _plain(field.annotation), about + default, _choices(field.annotation)))
+        if name != "task" and meant_for == task:
+            kind = _plain(field.annotation)
+            parameters.append(_option(name, kind, _help(about, field.annotation, field), _metavar(name, kind), panel))
     run.__name__ = task
     run.__doc__ = _PURPOSE[task]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -62,28 +73,40 @@ def _command(task: str) -> Callable[..., None]:
     return run
 
 
-def _option(name: str, kind: Any, about: str, metavar: str | None) -> inspect.Parameter:
+def _option(name: str, kind: Any, about: str, metavar: str | None, panel: str | None = None) -> inspect.Parameter:
     flag = "--" + name.replace("_", "-")
     flags = (f"{flag}/--no-{flag[2:]}",) if kind is bool else (flag,)
-    annotation = Annotated[kind | None, typer.Option(*flags, help=about, metavar=metavar, show_default=False)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    option = typer.Option(*flags, help=about, metavar=metavar, show_default=False, rich_help_panel=panel)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option])
 
 
 def _plain(annotation: Any) -> Any:
     """Return the type a flag is read as; the config checks the rest."""
     if get_origin(annotation) is Annotated:
         return _plain(get_args(annotation)[0])
-    if get_origin(annotation) is types.UnionType:
+    if get_origin(annotation) in (Union, types.UnionType):
         return _plain(next(part for part in get_args(annotation) if part is not type(None)))
     return annotation if annotation in (bool, int, float) else str
 
 
-def _choices(annotation: Any) -> str | None:
-    return "|".join(get_args(annotation)) if get_origin(annotation) is Literal else None
+def _metavar(name: str, kind: Any) -> str | None:
+    if name in ("data", "features", "labels"):
+        return "FILE" if name != "data" else "NAME|FILE"
+    return {str: "NAME", int: "N", float: "X"}.get(kind)
+
+
+def _help(about: str, annotation: Any, field: Any) -> str:
+    """Say what an option is, what it can be, and what it is if not given."""
+    more = [", ".join(get_args(annotation))] if get_origin(annotation) is Literal else []
+    if not field.is_required() and field.default not in (None, ""):
+        more.append(f"default: {_shown(field.default)}")
+    return f"{about.removesuffix('.')} ({'; '.join(more)})." if more else about
 
 
 def _shown(value: Any) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 for _task in _PURPOSE:
@@ -97,24 +120,41 @@ def resume(
     ] = None,
 ) -> None:
     """Go on with a run that was interrupted, as if it had not been; show the results of one that is finished."""
-    from qgcn.training.run import Run, check_same
 
-    run = Run.resume(folder)
-    if config is not None:
-        values = {"task": run.config.task, **read_config(config)}
-        check_same(run.config.model_dump(), Config.checked(values, str(config)), folder)
-    _go(run, Console())
+    def prepare() -> "Run":
+        from qgcn.training.run import Run, check_same, config_of
+
+        if config is not None:
+            saved = config_of(folder)
+            check_same(saved.model_dump(), _checked({"task": saved.task, **read_config(config)}, config), folder)
+        return Run.resume(folder)
+
+    _go(prepare)
 
 
 def _train(config: Config, out: Path | None) -> None:
-    from qgcn.training.run import Run
+    def prepare() -> "Run":
+        from qgcn.training.run import Run
 
-    _go(Run.start(config, _free_folder(config) if out is None else out), Console())
+        return Run.start(config, _free_folder(config) if out is None else out)
+
+    _go(prepare)
+
+
+def _checked(values: dict[str, Any], file: Path | None, flags: Any = ()) -> Config:
+    """Build the config, with files named from the root, so that a run can be resumed from any folder."""
+    from qgcn.data.load import is_known
+
+    for name in ("data", "features", "labels"):
+        value = values.get(name)
+        if isinstance(value, str) and value.strip() and not (name == "data" and is_known(value)) and Path(value).exists():
+            values[name] = str(Path(value).absolute())
+    return Config.checked(values, str(file) if file else "", flags)
 
 
 def _free_folder(config: Config) -> Path:
     """Return the first folder of the run's name that does not exist."""
-    name = re.sub(r"[^A-Za-z0-9,.-]+", "-", f"{config.task}-{Path(config.data).stem}-{config.model}-{config.space}")
+    name = re.sub(r"[^\w,.-]+", "-", f"{config.task}-{Path(config.data).stem}-{config.model}-{config.space}")
     folder, number = Path("runs") / name, 1
     while folder.exists():
         number += 1
@@ -122,19 +162,29 @@ def _free_folder(config: Config) -> Path:
     return folder
 
 
-def _go(run: "Run", console: Console) -> None:
+def _go(prepare: Callable[[], "Run"]) -> None:
+    """Prepare a run, train it, show what came out; a wish to stop is answered with the way to go on."""
+    try:
+        run = prepare()
+    except KeyboardInterrupt:
+        raise ValueError("interrupted before training began; nothing was written") from None
     from qgcn.training.run import Interrupted
 
+    console = Console()
     _print_settings(run, console)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=not console.is_terminal) as bars:
-        listener = _Bars(bars, run)
-        try:
-            summary = run.train(listener)
-        except Interrupted:
-            bars.stop()
-            raise ValueError(f"interrupted at epoch {listener.epoch}; go on with: qgcn resume {run.folder}") from None
+    try:
+        with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
+            summary = run.train(_Bars(bars, run))
+    except Interrupted as stop:
+        raise ValueError(f"interrupted at epoch {stop.epoch}; go on with: {_how_to_resume(run)}") from None
+    except KeyboardInterrupt:  # the second Ctrl-C: not even the current step was waited for
+        raise ValueError(f"interrupted; go on from the last checkpoint with: {_how_to_resume(run)}") from None
     _print_results(run, summary, console)
+
+
+def _how_to_resume(run: "Run") -> str:
+    return f"qgcn resume {shlex.quote(str(run.folder))}"
 
 
 class _Bars:
@@ -143,7 +193,6 @@ class _Bars:
     def __init__(self, bars: Progress, run: "Run") -> None:
         self.bars = bars
         self.run = run
-        self.epoch = 0
         self.bar: Any = None
         self.label = ""
 
@@ -151,11 +200,9 @@ class _Bars:
         if self.bar is not None:
             self.bars.update(self.bar, visible=False)
         self.label = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]}-{seeds[-1]}"
-        self.epoch = epoch
         self.bar = self.bars.add_task(self.label, total=self.run.config.epochs, completed=epoch)
 
     def progress(self, progress: "Validation") -> None:
-        self.epoch = progress.epoch
         loss = sum(progress.loss) / len(progress.loss)
         best = sum(progress.best) / len(progress.best)
         shown = f"{self.label}  loss {loss:.4f}  best {self.run.task.metric} {best:.4f}"
@@ -166,22 +213,25 @@ def _print_settings(run: "Run", console: Console) -> None:
     config, data = run.config, run.data
     features = "one-hot" if getattr(data, "x", None) is None else f"{data.x.shape[1]}"
     console.print(
-        f"[bold]{config.task}[/] on [bold]{config.data}[/]: {data.num_nodes} nodes, {data.num_edges // 2} edges, "
-        f"{features} features; [bold]{config.model}[/] in [bold]{config.space}[/], {run.fabric.device.type}."
+        f"[bold]{config.task}[/] on [bold]{escape(config.data)}[/]: {data.num_nodes} nodes, {data.num_edges // 2} edges, "
+        f"{features} features; [bold]{config.model}[/] in [bold]{config.space}[/], {run.fabric.device.type}.",
+        highlight=False,
+        soft_wrap=True,
     )
     for remark in getattr(data, "remarks", []):
-        console.print(f"  {remark}", style="dim")
+        console.print(f"  {escape(remark)}", style="dim", highlight=False, soft_wrap=True)
     defaults = {name: field.default for name, field in Config.model_fields.items()}
     own = {name: value for name, value in config.model_dump().items() if name not in ("task", "data", "model", "space")}
-    changed = ", ".join(f"{name} {value}" for name, value in own.items() if value != defaults[name])
-    console.print(f"  settings: {changed or 'all default'}", style="dim", highlight=False)
+    changed = ", ".join(f"{name} {_shown(value)}" for name, value in own.items() if value != defaults[name])
+    console.print(f"  settings: {escape(changed) or 'all default'}", style="dim", highlight=False, soft_wrap=True)
 
 
 def _print_results(run: "Run", summary: "Summary", console: Console) -> None:
     config = run.config
     seeds = f"{config.seeds} seeds, mean ± standard deviation" if config.seeds > 1 else "1 seed"
-    about = {"links": f", {config.protocol} split", "reconstruction": ", of the graph that was embedded"}.get(config.task, ", test nodes")
-    table = Table(title=f"{config.model} in {config.space}{about} ({seeds})", title_justify="left", header_style="bold")
+    of = {"links": f"{config.protocol} split", "reconstruction": "the graph that was embedded", "classification": "test nodes"}
+    console.print(f"{config.model} in {config.space}, {of[config.task]} ({seeds})", highlight=False, soft_wrap=True)
+    table = Table(header_style="bold")
     table.add_column("score")
     table.add_column("test" if config.task != "reconstruction" else "value", justify="right")
     for name, (mean, deviation) in summary.items():
@@ -190,6 +240,7 @@ def _print_results(run: "Run", summary: "Summary", console: Console) -> None:
         table.add_row(name, f"{percent * mean:.2f}{spread}")
     console.print(table)
     if config.task == "links" and config.protocol == "hgcn":
-        console.print("The hgcn split leaks test pairs into training negatives; it is there to compare with the papers.", style="yellow")
+        about = "The hgcn split leaks test pairs into training negatives; it is there to compare with the papers."
+        console.print(about, style="yellow", soft_wrap=True)
     if run.folder is not None:
-        console.print(f"Written to {run.folder}", highlight=False, soft_wrap=True)
+        console.print(f"Written to {escape(str(run.folder))}", highlight=False, soft_wrap=True)

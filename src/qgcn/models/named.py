@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GAT, GCN, MLP, GraphSAGE, SGConv
 
@@ -53,7 +54,7 @@ class EuclideanNetwork(nn.Module):
         feature_dropout: Share of the input features dropped, in training.
 
     Shapes:
-        - **input:** dense features ``(N, in_features)``, ``edge_index`` of shape ``(2, E)``
+        - **input:** features ``(N, in_features)``, sparse CSR only for ``gcn`` and ``gat``; ``edge_index`` of shape ``(2, E)``
         - **output:** points ``(N, d)``
     """
 
@@ -92,13 +93,23 @@ class EuclideanNetwork(nn.Module):
             arguments = (in_features, inner.dim, layers, space.dim)
             self.network = self.KINDS[kind](*arguments, dropout=dropout, act=act)
 
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether features may be a sparse CSR matrix: those networks multiply them with weights before anything else."""
+        return self.kind in ("gcn", "gat")
+
     def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
         """Map features to points."""
         return self.tangent(x, edge_index)
 
     def tangent(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
         """Map features to tangent vectors at the origin, which are the points themselves."""
-        x = self.feature_dropout(x)
+        if x.layout == torch.sparse_csr:  # dropping the zeros too would change nothing but the time
+            x = torch.sparse_csr_tensor(
+                x.crow_indices(), x.col_indices(), self.feature_dropout(x.values()), x.shape, check_invariants=False
+            )
+        else:
+            x = self.feature_dropout(x)
         result: Tensor = self.network(x, edge_index) if self.convolve else self.network(x)
         return result
 

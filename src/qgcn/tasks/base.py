@@ -101,14 +101,14 @@ class Task(ABC):
             x = identity if x is None else torch.cat((x.to_sparse(), identity), dim=1)
         self.in_features = int(x.shape[1])
         encoder = self.build_predictor().encoder
-        self.takes_sparse = isinstance(encoder, TangentNetwork)
-        self.x = _layout(x, self.takes_sparse)
+        self.takes_matrix = isinstance(encoder, TangentNetwork)  # of adjacency; PyG's networks take edges
+        self.x = _layout(x, self.takes_matrix or encoder.takes_sparse)
         edges, weights = self.message_edges(data)
         aggregation = self.options.get("aggregation", "sym")
-        self.graph = adjacency(edges, self.num_nodes, weights, aggregation=aggregation) if self.takes_sparse else edges
+        self.graph = adjacency(edges, self.num_nodes, weights, aggregation=aggregation) if self.takes_matrix else edges
         self.edge_dropout = edge_dropout
         self.thinning = None
-        if edge_dropout > 0 and self.takes_sparse:
+        if edge_dropout > 0 and self.takes_matrix:
             self.thinning = EdgeDropout(edges, self.num_nodes, weights, p=edge_dropout, aggregation=aggregation)
 
     def thinned_graph(self, generator: torch.Generator) -> Tensor:
@@ -168,7 +168,7 @@ class Task(ABC):
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch: all randomness of the model must be keyed."""
         foreign = [m for m in self.build_predictor().modules() if isinstance(m, nn.Dropout)]
-        return self.batchable and self.takes_sparse and not foreign
+        return self.batchable and self.takes_matrix and not foreign
 
 
 def check_features(x: Tensor) -> None:

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qgcn.training.config import Config, read_config
-    from qgcn.training.loop import Progress, Trainer
+    from qgcn.training.loop import Diverged, Progress, Trainer
     from qgcn.training.run import Interrupted, Listener, Run, summarize
 
-__all__ = ["Config", "Interrupted", "Listener", "Progress", "Run", "Trainer", "read_config", "summarize"]
+__all__ = ["Config", "Diverged", "Interrupted", "Listener", "Progress", "Run", "Trainer", "read_config", "summarize"]
 
 _HOMES = {
     "config": ("Config", "read_config"),
-    "loop": ("Progress", "Trainer"),
+    "loop": ("Diverged", "Progress", "Trainer"),
     "run": ("Interrupted", "Listener", "Run", "summarize"),
 }
 

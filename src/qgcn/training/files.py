@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,14 +12,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-__all__ = ["check_writable", "load_tensors", "save_tensors", "write_atomically", "write_json"]
+__all__ = ["check_writable", "create_folder", "load_tensors", "save_tensors", "write_atomically", "write_json"]
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, then give it the name: a reader sees all of it or nothing."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    temporary = Path(name)
+    """Let ``write`` fill a temporary file beside ``path``, then give it the name: a reader sees all of it or nothing.
+
+    If ``write`` fails, what was there before stays, and nothing else does.
+    """
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"  # mkstemp's files can be read by nobody else, ever
     try:
         write(temporary)
         with temporary.open("rb+") as file:
@@ -59,24 +61,38 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
             about = json.loads((file.metadata() or {})["about"])
-            return {name: file.get_tensor(name) for name in file.keys()}, about  # noqa: SIM118
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise FileNotFoundError(f"no checkpoint {path}") from None
     except (SafetensorError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged or no checkpoint: {' '.join(str(error).split())}") from None
+    if not isinstance(about, dict):
+        raise ValueError(f"{path} is no checkpoint: it does not say what it is of")
+    return tensors, about
 
 
 def check_writable(folder: Path) -> None:
     """Raise unless ``folder`` exists or could be created, and files could be written there; create nothing."""
-    existing = folder
-    while not existing.exists():
-        if existing.parent == existing:
-            break
-        existing = existing.parent
-    if not existing.is_dir():
-        raise NotADirectoryError(f"cannot write to {folder}: {existing} is not a folder")
+    existing = Path(os.path.abspath(folder))  # noqa: PTH100  # Path.resolve would hide what was asked for behind a link
     try:
+        while not existing.exists():
+            existing = existing.parent
+        if not existing.is_dir():
+            raise NotADirectoryError(f"cannot write to {folder}: {existing} is not a folder")
         with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        raise PermissionError(f"cannot write to {folder}: {error.strerror}") from None
+        if error.strerror is None:
+            raise
+        raise type(error)(f"cannot write to {folder}: {error.strerror}") from None
+
+
+def create_folder(folder: Path) -> list[Path]:
+    """Create a folder and what is missing above it; return what was created, the innermost first."""
+    missing = []
+    for each in (folder, *folder.parents):
+        if each.exists():
+            break
+        missing.append(each)
+    folder.mkdir(parents=True, exist_ok=True)
+    return missing

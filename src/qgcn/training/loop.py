@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,22 +15,35 @@ from torch.func import functional_call, stack_module_state
 from qgcn.manifolds import Space
 from qgcn.nn import Dropout, dropout_keys, mixed_key
 from qgcn.tasks import Predictor, Task
-from qgcn.tasks.base import Scores
+from qgcn.tasks.base import Scores, Split
 from qgcn.training.config import Config
 
-__all__ = ["Progress", "Trainer"]
+__all__ = ["Diverged", "Progress", "Trainer"]
 
 _NEGATIVES, _EDGES = -1, -2  # keep the streams of the task's draws apart from those of the layers, which count from 0
 
 
+class Diverged(ValueError):  # noqa: N818
+    """Training has left the numbers."""
+
+
 @dataclass(frozen=True)
 class Progress:
-    """What is known after a validation; one number for each seed."""
+    """What is known after a validation; one entry for each seed.
+
+    Attributes:
+        epoch: Epochs done.
+        loss: Training loss of the last of them.
+        score: Score on validation.
+        best: The best so far.
+        active: Whether the seed was still in training; one that has stopped goes on in its batch, but nothing of it is kept.
+    """
 
     epoch: int
     loss: list[float]
     score: list[float]
     best: list[float]
+    active: list[bool]
 
 
 class Trainer:
@@ -56,7 +70,7 @@ class Trainer:
         self.predictor = predictors[0]
         self.batched = len(self.seeds) > 1
         if self.batched:
-            parameters, buffers = stack_module_state(predictors)  # type: ignore[arg-type]
+            parameters, buffers = stack_module_state(predictors)
         else:
             parameters, buffers = dict(self.predictor.named_parameters()), dict(self.predictor.named_buffers())
         self.parameters: dict[str, Tensor] = parameters
@@ -66,12 +80,13 @@ class Trainer:
         self.best_score = torch.full((len(self.seeds),), -torch.inf, dtype=torch.float64, device=device)
         self.best_epoch = torch.zeros(len(self.seeds), dtype=torch.int64, device=device)
         self.stopped = torch.zeros(len(self.seeds), dtype=torch.bool, device=device)
+        self._all_stopped = False  # known here, so that no step waits for the device
+        self._foreign = not task.takes_matrix or config.perturbation > 0
         self.optimiser = self._optimiser()
         self.seconds = 0.0
 
     def _fresh(self, seed: int, dtype: torch.dtype) -> Predictor:
-        devices = [self.fabric.device] if self.fabric.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=self._devices()):
             torch.manual_seed(seed)
             predictor = self.task.build_predictor()
         predictor = predictor.to(self.fabric.device)
@@ -79,6 +94,9 @@ class Trainer:
             if not _is_curvature(name):  # curvatures stay in float64: their small steps would be lost in rounding
                 parameter.data = parameter.data.to(dtype)
         return predictor
+
+    def _devices(self) -> list[torch.device]:
+        return [self.fabric.device] if self.fabric.device.type == "cuda" else []
 
     def _optimiser(self) -> torch.optim.Adam:
         config = self.config
@@ -90,9 +108,11 @@ class Trainer:
                 decays = name.endswith(("weight", "bias")) and "decoder" not in name
                 key = (config.lr, config.weight_decay if decays else 0.0)
             groups.setdefault(key, []).append(parameter)
-        return torch.optim.Adam(
-            [{"params": group, "lr": lr, "weight_decay": decay} for (lr, decay), group in groups.items()], fused=True
-        )
+        # what a schedule starts from is said here: a state that is restored does not hold it
+        options = [
+            {"params": group, "lr": lr, "initial_lr": lr, "weight_decay": decay} for (lr, decay), group in groups.items()
+        ]
+        return torch.optim.Adam(options, fused=True)
 
     @property
     def eval_every(self) -> int:
@@ -103,7 +123,7 @@ class Trainer:
     @property
     def finished(self) -> bool:
         """Whether nothing is left to do."""
-        return self.epoch >= self.config.epochs or bool(self.stopped.all())
+        return self.epoch >= self.config.epochs or self._all_stopped
 
     # --- one step --------------------------------------------------------------------------------------------------
 
@@ -112,26 +132,24 @@ class Trainer:
 
         Args:
             report: Called after each validation.
-            until: Asked after each validation whether to stop.
+            until: Asked after each epoch whether to stop.
+
+        Raises:
+            Diverged: The loss or the predictions of a seed are not finite.
         """
         every, epochs = self.eval_every, self.config.epochs
         began = time.perf_counter()
         while not self.finished:
             loss = self._step()
             self.epoch += 1
-            if self.epoch % every == 0 or self.epoch == epochs:
-                score = self._validate()
-                if report is not None:
-                    values = torch.stack((loss.detach().double().reshape(-1), score, self.best_score)).tolist()
-                    if not all(map(math.isfinite, values[0])):
-                        bad = self.seeds[[math.isfinite(value) for value in values[0]].index(False)]
-                        raise ValueError(f"training diverged: the loss of seed {bad} is not finite at epoch {self.epoch}; try a smaller lr")
-                    self.seconds += time.perf_counter() - began
-                    began = time.perf_counter()
-                    report(Progress(self.epoch, *values))
-                if until is not None and until():
-                    break
-        self.seconds += time.perf_counter() - began
+            progress = self._validate(loss.detach()) if self.epoch % every == 0 or self.epoch == epochs else None
+            now = time.perf_counter()
+            self.seconds += now - began
+            began = now
+            if progress is not None and report is not None:
+                report(progress)
+            if until is not None and until():
+                break
 
     def _step(self) -> Tensor:
         self._schedule()
@@ -139,7 +157,8 @@ class Trainer:
         drawn = [self.task.draw(self._generator(seed, _NEGATIVES)) for seed in self.seeds]
         self.optimiser.zero_grad()
         graph = self.task.thinned_graph(self._generator(self.config.split_seed, _EDGES))
-        losses = self._call("loss", drawn, graph=graph)
+        with self._foreign_randomness():
+            losses = self._call("loss", drawn, graph=graph)
         self.fabric.backward(losses.sum())
         if self.config.clip is not None:
             self._clip(self.config.clip)
@@ -153,7 +172,6 @@ class Trainer:
         if self.config.schedule == "cosine":
             factor = (1 + math.cos(math.pi * self.epoch / self.config.epochs)) / 2
             for group in self.optimiser.param_groups:
-                group.setdefault("initial_lr", group["lr"])
                 group["lr"] = group["initial_lr"] * factor
 
     def _clip(self, most: float) -> None:
@@ -189,7 +207,6 @@ class Trainer:
             for name, module in self.predictor.named_modules():
                 if isinstance(module, Dropout):
                     module.key = keys.get(f"{name}.key")
-            self._seed_foreign_dropout(training)
             if parameters is None:
                 return self.predictor(method, *inputs, *arguments[0])  # type: ignore[no-any-return]
             return functional_call(self.predictor, parameters, (method, *inputs, *arguments[0]))  # type: ignore[no-any-return]
@@ -207,38 +224,59 @@ class Trainer:
         result: Tensor = batched(self.parameters if parameters is None else parameters, self.buffers | keys, *rest)
         return result
 
-    def _seed_foreign_dropout(self, training: bool) -> None:
-        """Let layers that are not ours draw what they would draw at this epoch whatever came before."""
-        if training:
-            torch.manual_seed(mixed_key(self.seeds[0], self.epoch) >> 1)
+    @contextmanager
+    def _foreign_randomness(self) -> Iterator[None]:
+        """Let layers without keys draw what they would draw at this epoch whatever came before, and disturb no one else."""
+        if not self._foreign:
+            yield
+            return
+        with torch.random.fork_rng(devices=self._devices()):
+            torch.manual_seed(mixed_key(self.seeds[0], self.epoch))
+            yield
 
     # --- what is kept ----------------------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def _validate(self) -> Tensor:
+    def _validate(self, loss: Tensor) -> Progress:
         """Score all seeds on validation, keep the parameters of those that got better, stop those that do not."""
         score = self._selection()
-        better = (score > self.best_score) & ~self.stopped
+        active = ~self.stopped
+        better = (score > self.best_score) & active
         self.best_score = torch.where(better, score, self.best_score)
         self.best_epoch = torch.where(better, self.epoch, self.best_epoch)
         for name, parameter in self.parameters.items():
             choose = better.reshape(-1, *[1] * (parameter.ndim - 1)) if self.batched else better.squeeze()
             self.best_parameters[name] = torch.where(choose, parameter.detach(), self.best_parameters[name])
         if self.config.patience is not None:
-            self.stopped |= self.epoch - self.best_epoch >= self.config.patience
-        return score
+            self.stopped = self.stopped | (self.epoch - self.best_epoch >= self.config.patience)
+        rows = (loss.double().reshape(-1), score, self.best_score, active.double(), self.stopped.double())
+        losses, scores, best, going, stopped = torch.stack(rows).tolist()
+        self._all_stopped = all(stopped)
+        for seed, value, found, goes in zip(self.seeds, losses, scores, going, strict=True):
+            if goes and not (math.isfinite(value) and math.isfinite(found)):
+                what = "a prediction" if math.isfinite(value) else "the loss"
+                raise Diverged(
+                    f"training diverged: {what} of seed {seed} at epoch {self.epoch} is not finite; try a smaller lr"
+                )
+        return Progress(self.epoch, losses, scores, best, [bool(goes) for goes in going])
 
     def _selection(self) -> Tensor:
+        """Return the validation score of each seed, NaN where its predictions are not finite."""
         self.predictor.eval()
         prediction = self._call("predict", [self.task.queries("val")] * len(self.seeds))
         each = prediction if self.batched else prediction.unsqueeze(0)
-        return torch.stack([self.task.selection(one, self.predictor.space) for one in each])
+        finite = torch.isfinite(each).flatten(1).all(1).tolist()
+        nothing = torch.tensor(torch.nan, dtype=torch.float64, device=each.device)
+        scores = [
+            self.task.selection(one, self.predictor.space) if fine else nothing for one, fine in zip(each, finite, strict=True)
+        ]
+        return torch.stack(scores)
 
     @torch.no_grad()
     def results(self) -> list[dict[str, Any]]:
         """Return the scores of each seed's best model, on validation and test."""
         self.predictor.eval()
-        splits = ("test",) if self.task.name == "reconstruction" else ("val", "test")
+        splits: tuple[Split, ...] = ("test",) if self.task.name == "reconstruction" else ("val", "test")
         predictions = {
             split: self._call("predict", [self.task.queries(split)] * len(self.seeds), self.best_parameters) for split in splits
         }
@@ -246,7 +284,7 @@ class Trainer:
         for index, seed in enumerate(self.seeds):
             space = self._best_predictor(index).space
             scores: dict[str, Scores] = {
-                split: self.task.score(prediction[index] if self.batched else prediction, split, space)  # type: ignore[arg-type]
+                split: self.task.score(prediction[index] if self.batched else prediction, split, space)
                 for split, prediction in predictions.items()
             }
             found.append({"seed": seed, "best_epoch": int(self.best_epoch[index]), **scores})
@@ -260,7 +298,7 @@ class Trainer:
         seed = self.seeds[index]
         predictor = self._fresh(seed, getattr(torch, self.config.precision))
         predictor.load_state_dict(self.weights(index), strict=False)
-        return predictor.eval()
+        return predictor.eval().requires_grad_(False)
 
     @torch.no_grad()
     def embedding(self, index: int) -> tuple[Tensor, Space]:
@@ -290,18 +328,23 @@ class Trainer:
                     shape = None if saved is None else tuple(saved.shape)
                     raise ValueError(f"the checkpoint has {shape} for {name}, expected {tuple(target.shape)}")
                 target.copy_(saved)
-            moments = {key.split("/")[1]: value for key, value in tensors.items() if key.startswith("adam/") and key.split("/", 2)[2] == name}
+            moments = {
+                key.split("/")[1]: value
+                for key, value in tensors.items()
+                if key.startswith("adam/") and key.split("/", 2)[2] == name
+            }
             if moments:
-                self.optimiser.state[parameter] = {
-                    key: value.to(parameter.device) for key, value in moments.items()
-                }
+                self.optimiser.state[parameter] = {key: value.to(parameter.device, copy=True) for key, value in moments.items()}
+        for name in ("best_score", "best_epoch", "stopped"):
+            if name not in tensors or tensors[name].shape != (len(self.seeds),):
+                raise ValueError(f"the checkpoint has no {name} of {len(self.seeds)} seeds")
         self.best_score = tensors["best_score"].to(self.fabric.device)
         self.best_epoch = tensors["best_epoch"].to(self.fabric.device)
         self.stopped = tensors["stopped"].to(self.fabric.device)
+        self._all_stopped = bool(self.stopped.all())
         self.epoch = int(about["epoch"])
         self.seconds = float(about.get("seconds", 0.0))
 
 
 def _is_curvature(name: str) -> bool:
     return name.endswith((".free_beta", ".k"))
-

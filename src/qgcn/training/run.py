@@ -1,7 +1,10 @@
 """A run: its folder, its seeds, its results; started, interrupted, resumed."""
 
+import hashlib
 import json
+import os
 import platform
+import shutil
 import signal
 import statistics
 import sys
@@ -22,22 +25,30 @@ from lightning_fabric import Fabric
 from qgcn.data import as_data
 from qgcn.tasks import TASKS, Task
 from qgcn.training.config import Config, read_config
-from qgcn.training.files import check_writable, load_tensors, save_tensors, write_atomically, write_json
-from qgcn.training.loop import Progress, Trainer
+from qgcn.training.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
+from qgcn.training.loop import Diverged, Progress, Trainer
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Interrupted", "Listener", "Run", "Summary", "check_same", "summarize"]
-
-CHECKPOINT_SECONDS = 10.0
-"""Time between checkpoints: what a killed run loses at most, and a small share of what a long one takes."""
+__all__ = ["Interrupted", "Listener", "Run", "Summary", "check_same", "config_of", "summarize"]
 
 Summary = dict[str, tuple[float, float]]
 
+_MAY_CHANGE = ("checkpoint_seconds",)
+"""Settings that have no part in what is learned."""
+
 
 class Interrupted(Exception):  # noqa: N818
-    """The run was asked to stop; its folder can be resumed."""
+    """The run was asked to stop; its folder can be resumed.
+
+    Args:
+        epoch: Epochs that the seeds in training have done.
+    """
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__(f"interrupted at epoch {epoch}")
+        self.epoch = epoch
 
 
 class Listener(Protocol):
@@ -62,7 +73,7 @@ class Run:
 
     =========================  ============================================================================
     ``config.yaml``            all settings, read back by ``resume``
-    ``environment.json``       versions, machine, number of threads
+    ``environment.json``       versions, machine, number of threads; those of later sessions, if others
     ``metrics.jsonl``          one line for each validation of each seed
     ``checkpoints/``           the state of each group of seeds, safetensors
     ``weights/``               the best parameters of each seed, safetensors
@@ -86,12 +97,13 @@ class Run:
         if self.folder is not None:
             check_writable(self.folder)
         if data is None:
-            options = {"degree_features": True} if config.degree_features else {}
-            data = as_data(
-                config.data, split_seed=config.split_seed, features=config.features, labels=config.labels, **options
-            )
+            options: dict[str, Any] = {"degree_features": True} if config.degree_features else {}
+            data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels, **options)
         self.data = data
-        self.task: Task = TASKS[config.task](data, **config.task_options())
+        self.fingerprint = "" if self.folder is None else _fingerprint(data)
+        with torch.random.fork_rng(devices=[]):  # a task builds models to ask what they are
+            self.task: Task = TASKS[config.task](data, **config.task_options())
+            self._can_batch = self.task.can_batch()
         self.fabric = _fabric(config)
         self.task.to(self.fabric.device, getattr(torch, config.precision))
         self.results: list[dict[str, Any]] = []
@@ -109,10 +121,7 @@ class Run:
     @classmethod
     def resume(cls, folder: str | Path, data: "Data | None" = None) -> "Run":
         """Prepare to go on with the run of a folder."""
-        path = Path(folder) / "config.yaml"
-        if not path.is_file():
-            raise FileNotFoundError(f"{folder} holds no run: there is no {path}")
-        return cls(Config.checked(read_config(path), str(path)), folder, data)
+        return cls(config_of(folder), folder, data)
 
     @property
     def finished(self) -> bool:
@@ -121,30 +130,43 @@ class Run:
 
     def groups(self) -> list[list[int]]:
         """Return the seeds, those that are trained together in one list."""
-        seeds = list(range(self.config.seed, self.config.seed + self.config.seeds))
-        if len(seeds) > 1 and self.config.batch_seeds and self.task.can_batch():
+        config = self.config
+        seeds = list(range(config.seed, config.seed + config.seeds))
+        keyed = config.perturbation == 0  # its noise is drawn from PyTorch's generator, which a batch cannot do
+        if len(seeds) > 1 and config.batch_seeds and keyed and self._can_batch:
             return [seeds]
         return [[seed] for seed in seeds]
 
     def train(self, listener: Listener | None = None) -> Summary:
-        """Train all seeds, or what is left of them, and write the folder.
+        """Train all seeds, or what is left of them, and write the folder; a run that is finished is left as it is.
 
-        A signal to stop (Ctrl-C, SIGTERM) is obeyed after the current step, with the state saved.
+        A signal to stop (Ctrl-C, SIGTERM) is obeyed after the current epoch, with the state saved.
 
         Returns:
             Mean and standard deviation of each test score.
 
         Raises:
             Interrupted: The run was asked to stop.
-            ValueError: Training diverged, or a checkpoint does not belong to this config.
+            Diverged: Training diverged. If that was before the first checkpoint, the folder is gone again.
+            ValueError: A checkpoint does not belong to this config or this graph.
         """
         listener = listener or _Silent()
-        if self.folder is not None:
-            self._prepare_folder()
+        groups = self.groups()
+        if self.finished and all(self._checkpoint(seeds).is_file() for seeds in groups):
+            return self._read_results(groups)
         self.results = []
         with _stop_signals() as asked, _determinism(self.config):
-            for seeds in self.groups():
-                self._train_group(seeds, listener, asked)
+            undo = self._prepare_folder()
+            try:
+                for seeds in groups:
+                    self._train_group(seeds, listener, asked)
+            except Diverged as error:
+                if self.folder is None:
+                    raise
+                if any((self.folder / "checkpoints").glob("*.safetensors")):
+                    raise Diverged(f"{error} (what was measured until then is in {self.folder})") from None
+                undo()
+                raise
         summary = summarize(self.results)
         if self.folder is not None:
             write_json(
@@ -160,40 +182,65 @@ class Run:
         return summary
 
     def _train_group(self, seeds: list[int], listener: Listener, asked: Callable[[], bool]) -> None:
-        trainer = Trainer(self.task, self.config, seeds, self.fabric)
-        checkpoint = None if self.folder is None else self.folder / "checkpoints" / f"{_label(seeds)}.safetensors"
-        if checkpoint is not None and checkpoint.exists():
-            tensors, about = load_tensors(checkpoint)
-            check_same(about.get("config"), self.config, checkpoint)
-            trainer.restore(tensors, about)
+        trainer = self._trainer(seeds)
         log = None if self.folder is None else _Log(self.folder / "metrics.jsonl", seeds, trainer.epoch)
         listener.group(seeds, trainer.epoch)
         saved = time.monotonic()
 
-        def save() -> None:
-            if checkpoint is not None:
-                tensors, about = trainer.state()
-                save_tensors(checkpoint, tensors, about | {"config": self.config.model_dump()})
-
         def report(progress: Progress) -> None:
-            nonlocal saved
             if log is not None:
                 log.write(progress)
             listener.progress(progress)
-            if time.monotonic() - saved > CHECKPOINT_SECONDS:
-                save()
-                saved = time.monotonic()
 
-        trainer.run(report, until=asked)
-        save()
+        def pause() -> bool:
+            nonlocal saved
+            if time.monotonic() - saved >= self.config.checkpoint_seconds:
+                self._save(trainer)
+                saved = time.monotonic()
+            return asked()
+
+        if not asked():
+            trainer.run(report, until=pause)
+        self._save(trainer)
         if asked() and not trainer.finished:
-            raise Interrupted
-        results = trainer.results()
+            raise Interrupted(trainer.epoch)
+        self.results += trainer.results()
         for index, seed in enumerate(seeds):
             self.trainers[seed] = (trainer, index)
-            if self.folder is not None:
-                self._write_seed(trainer, index, seed)
-        self.results += results
+            self._write_seed(trainer, index, seed)
+
+    def _trainer(self, seeds: list[int]) -> Trainer:
+        """Build the trainer of a group, and bring it to where its checkpoint is."""
+        trainer = Trainer(self.task, self.config, seeds, self.fabric)
+        if self.folder is not None and self._checkpoint(seeds).exists():
+            path = self._checkpoint(seeds)
+            tensors, about = load_tensors(path)
+            check_same(about.get("config"), self.config, path)
+            if about.get("data") != self.fingerprint:
+                raise ValueError(
+                    f"{path} was trained on another graph than {self.config.data} is now: restore it, or start a new run"
+                )
+            try:
+                trainer.restore(tensors, about)
+            except ValueError as error:
+                raise ValueError(f"{path} is damaged: {error}") from None
+        return trainer
+
+    def _checkpoint(self, seeds: list[int]) -> Path:
+        return (self.folder or Path()) / "checkpoints" / f"{_label(seeds)}.safetensors"
+
+    def _save(self, trainer: Trainer) -> None:
+        if self.folder is not None:
+            tensors, about = trainer.state()
+            about |= {"config": self.config.model_dump(), "data": self.fingerprint}
+            save_tensors(self._checkpoint(trainer.seeds), tensors, about)
+
+    def _read_results(self, groups: list[list[int]]) -> Summary:
+        for seeds in groups:
+            trainer = self._trainer(seeds)
+            self.trainers |= {seed: (trainer, index) for index, seed in enumerate(seeds)}
+        self.results = json.loads(((self.folder or Path()) / "results.json").read_text(encoding="utf-8"))["seeds"]
+        return summarize(self.results)
 
     def embedding(self, seed: int) -> tuple[torch.Tensor, Any]:
         """Return the best embedding of a trained seed and its space."""
@@ -202,16 +249,43 @@ class Run:
 
     # --- the folder ------------------------------------------------------------------------------------------------
 
-    def _prepare_folder(self) -> None:
+    def _prepare_folder(self) -> Callable[[], None]:
+        """Create the folder and write what is known before training; return what takes that back."""
         folder = self.folder
         if folder is None:
-            return
+            return lambda: None
+        fresh = not (folder / "config.yaml").exists()
+        created = create_folder(folder)
         for name in ("checkpoints", "weights", "embeddings"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        if not (folder / "config.yaml").exists():
-            text = yaml.safe_dump(self.config.model_dump(), sort_keys=False)
+            (folder / name).mkdir(exist_ok=True)
+        if fresh:
+            text = yaml.safe_dump(self.config.model_dump(), sort_keys=False, allow_unicode=True)
             write_atomically(folder / "config.yaml", lambda path: _write_text(path, text))
-        write_json(folder / "environment.json", _environment(self.fabric))
+        self._write_environment(folder / "environment.json")
+
+        def undo() -> None:
+            if not fresh:
+                return
+            for name in ("checkpoints", "weights", "embeddings"):
+                shutil.rmtree(folder / name)
+            for name in ("config.yaml", "environment.json", "metrics.jsonl"):
+                (folder / name).unlink(missing_ok=True)
+            for each in created:
+                if not any(each.iterdir()):
+                    each.rmdir()
+
+        return undo
+
+    def _write_environment(self, path: Path) -> None:
+        """Say where the run takes place; a session elsewhere is added to the first."""
+        now = _environment(self.fabric)
+        if path.exists():
+            first = json.loads(path.read_text(encoding="utf-8"))
+            later = first.pop("resumed", [])
+            if now in (first, *later):
+                return
+            now = first | {"resumed": [*later, now]}
+        write_json(path, now)
 
     def _write_seed(self, trainer: Trainer, index: int, seed: int) -> None:
         folder = self.folder
@@ -240,17 +314,18 @@ class _Log:
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             try:
                 entry = json.loads(line)
-            except ValueError:
+                if entry["seed"] not in seeds or entry["epoch"] <= epoch:
+                    kept.append(line)
+            except (ValueError, TypeError, KeyError):
                 continue  # the line that was being written when the run was killed
-            if entry.get("seed") not in seeds or entry.get("epoch", 0) <= epoch:
-                kept.append(line)
         write_atomically(path, lambda temporary: _write_text(temporary, "".join(f"{line}\n" for line in kept)))
 
     def write(self, progress: Progress) -> None:
-        rows = zip(self.seeds, progress.loss, progress.score, progress.best, strict=True)
+        rows = zip(self.seeds, progress.loss, progress.score, progress.best, progress.active, strict=True)
         lines = [
             json.dumps({"seed": seed, "epoch": progress.epoch, "loss": loss, "score": score, "best": best})
-            for seed, loss, score, best in rows
+            for seed, loss, score, best, active in rows
+            if active
         ]
         with self.path.open("a", encoding="utf-8") as file:
             file.write("".join(f"{line}\n" for line in lines))
@@ -261,7 +336,8 @@ def summarize(results: list[dict[str, Any]]) -> Summary:
     names = results[0]["test"] if results else {}
     columns = {name: [result["test"][name] for result in results] for name in names}
     return {
-        name: (statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0) for name, values in columns.items()
+        name: (statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0)
+        for name, values in columns.items()
     }
 
 
@@ -269,16 +345,41 @@ def _label(seeds: list[int]) -> str:
     return f"seed-{seeds[0]}" if len(seeds) == 1 else f"seeds-{seeds[0]}-{seeds[-1]}"
 
 
+def config_of(folder: str | Path) -> Config:
+    """Read the settings of the run in a folder.
+
+    Raises:
+        FileNotFoundError: There is no run.
+        ValueError: Its settings cannot be understood.
+    """
+    path = Path(folder) / "config.yaml"
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} holds no run: there is no {path}")
+    return Config.checked(read_config(path), str(path))
+
+
 def check_same(saved: Any, config: Config, path: Path) -> None:
     """Raise if a checkpoint or run was written with other settings, and name the first that differs."""
     if not isinstance(saved, dict):
         raise ValueError(f"{path} does not say which settings it belongs to")
     for name, value in config.model_dump().items():
-        if saved.get(name) != value:
+        before = saved.get(name, Config.model_fields[name].default)
+        if before != value and name not in _MAY_CHANGE:
             raise ValueError(
-                f"{path} was trained with {name} = {saved.get(name)!r}, but the config says {value!r}: "
+                f"{path} was trained with {name} = {before!r}, but the config says {value!r}: "
                 "restore the config, or start a new run in another folder"
             )
+
+
+def _fingerprint(data: "Data") -> str:
+    """Return a hash of what is learned from: edges, weights, features, labels and who may see them."""
+    digest = hashlib.sha256()
+    for name in ("edge_index", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask"):
+        value = data.get(name)
+        if isinstance(value, torch.Tensor):
+            array = np.ascontiguousarray((value.to_dense() if value.layout != torch.strided else value).cpu().numpy())
+            digest.update(f"{name} {array.dtype} {array.shape} ".encode() + array.tobytes())
+    return digest.hexdigest()
 
 
 def _fabric(config: Config) -> Fabric:
@@ -293,9 +394,15 @@ def _fabric(config: Config) -> Fabric:
 def _determinism(config: Config) -> Iterator[None]:
     """Insist on deterministic algorithms while a run that asks for them goes on."""
     before = torch.are_deterministic_algorithms_enabled()
+    if config.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses
     torch.use_deterministic_algorithms(config.deterministic or before)
     try:
         yield
+    except RuntimeError as error:
+        if "deterministic" not in str(error):
+            raise
+        raise ValueError(f"a deterministic run is not possible here: {str(error).split('. ')[0]}") from None
     finally:
         torch.use_deterministic_algorithms(before)
 
@@ -305,7 +412,7 @@ def _stop_signals() -> Iterator[Callable[[], bool]]:
     """Turn Ctrl-C and SIGTERM into a question that the loop asks; a second Ctrl-C stops at once."""
     asked = False
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def ask(_number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         if asked:
             raise KeyboardInterrupt

@@ -1,0 +1,165 @@
+"""One epoch of Q-GCN, forward and backward, against PyTorch Geometric's GCN of the same shape; ten seeds against one; memory.
+
+    QGCN_DATA=... python benchmarks/network.py            # Cora and PubMed, or generated stand-ins where they are not found
+    python benchmarks/network.py --scaling                # time and memory against the number of edges, up to a million
+"""
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, stack_module_state
+
+from qgcn.nn import adjacency, dropout_keys, to_csr
+
+SPACES = ("Q15,1", "Q14,2", "Q8,8", "Q1,15")
+
+
+def interleaved(contenders: dict[str, Callable[[], None]], rounds: int) -> dict[str, list[float]]:
+    """Time every contender once a round, so that what else the machine does falls on all alike."""
+    for step in contenders.values():
+        step()
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, step in contenders.items():
+            began = time.perf_counter()
+            step()
+            seconds[name].append(time.perf_counter() - began)
+    return seconds
+
+
+def graph(name: str) -> tuple[Tensor, Tensor]:
+    """Return row-normalised dense features and edge_index of a data set; of a random graph of its size if it is not here."""
+    from qgcn.data import load
+    from qgcn.tasks.base import normalize_rows
+
+    try:
+        data = load(name)
+        return normalize_rows(data.x), data.edge_index
+    except OSError:
+        nodes, edges, features, density = {"cora": (2708, 5278, 1433, 0.0127), "pubmed": (19717, 44324, 500, 0.1)}[name]
+        print(f"{name} is not here: a random graph of its size instead")
+        pairs = torch.randint(nodes, (2, edges))
+        return normalize_rows((torch.rand(nodes, features) < density).float()), torch.cat((pairs, pairs.flip(0)), dim=1)
+
+
+def gcn_step(x: Tensor, edge_index: Tensor, dropout: float) -> Callable[[], None]:
+    """Return one epoch of PyTorch Geometric's GCN, as its examples write it."""
+    from torch_geometric.nn import GCN
+
+    model = GCN(x.shape[1], 16, 2, 16, dropout=dropout)
+
+    def step() -> None:
+        model.zero_grad()
+        model(torch.nn.functional.dropout(x, dropout), edge_index).square().mean().backward()
+
+    return step
+
+
+def qgcn_step(x: Tensor, graph: Tensor, space: str, dropout: float, seeds: int = 1) -> Callable[[], None]:
+    """Return one epoch of Q-GCN for one or many seeds."""
+    from qgcn.models import QGCN
+
+    models = [QGCN(x.shape[1], space, layers=2, dropout=dropout, feature_dropout=dropout) for _ in range(seeds)]
+    if seeds == 1:
+
+        def one() -> None:
+            models[0].zero_grad()
+            models[0](x, graph).square().mean().backward()
+
+        return one
+    parameters, buffers = stack_module_state(models)
+
+    def call(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+        return functional_call(models[0], (parameters, buffers), (x, graph)).square().mean()
+
+    epoch = 0
+
+    def many() -> None:
+        nonlocal epoch
+        epoch += 1
+        for parameter in parameters.values():
+            parameter.grad = None
+        keys = dropout_keys(models[0], list(range(seeds)), epoch)
+        torch.vmap(call)(parameters, buffers | keys).sum().backward()
+
+    return many
+
+
+def compare(rounds: int, dropout: float) -> None:
+    """Print both comparisons."""
+    for name in ("cora", "pubmed"):
+        x, edge_index = graph(name)
+        matrix, sparse = adjacency(edge_index, x.shape[0]), to_csr(x)
+        contenders = {"PyG GCN": gcn_step(x, edge_index, dropout)}
+        contenders |= {space: qgcn_step(sparse, matrix, space, dropout) for space in SPACES}
+        contenders |= {f"{space}, 10 seeds": qgcn_step(sparse, matrix, space, dropout, 10) for space in ("Q15,1", "Q1,15")}
+        seconds = interleaved(contenders, rounds)
+        print(f"\n{name}: milliseconds an epoch (median of {rounds} rounds), and the median ratio to its yardstick")
+        for contender, times in seconds.items():
+            yardstick = contender.removesuffix(", 10 seeds") if contender.endswith("seeds") else "PyG GCN"
+            ratios = [mine / other for mine, other in zip(times, seconds[yardstick], strict=True)]
+            print(f"  {contender:18s} {1e3 * statistics.median(times):9.2f}   {statistics.median(ratios):6.2f} x {yardstick}")
+
+
+def scaling(edges: int, space: str) -> None:
+    """Print time and memory of an epoch on a random graph, in a process of its own."""
+    nodes, features = edges // 5, 64
+    pairs = torch.randint(nodes, (2, edges // 2))
+    matrix = adjacency(torch.cat((pairs, pairs.flip(0)), dim=1), nodes)
+    x = torch.rand(nodes, features)
+    step = qgcn_step(x, matrix, space, 0.0)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    step()
+    times = []
+    for _ in range(7):
+        began = time.perf_counter()
+        step()
+        times.append(time.perf_counter() - began)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(f"{edges:>10,} {nodes:>9,} {1e3 * statistics.median(times):9.1f} {1e9 * statistics.median(times) / edges:9.0f} {grown:9.0f}")
+
+
+def memory(name: str) -> None:
+    """Print how much memory a run of the real training loop takes above the imports, in a process of its own."""
+    import torch_geometric.nn  # noqa: F401
+
+    from qgcn.training import Config, Run
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    Run(Config.checked({"task": "classification", "data": name, "epochs": 20, "dropout": 0.5, "feature_dropout": 0.5})).train()
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(f"{name}: training takes {grown:.0f} MiB above the imports at its peak")
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--dropout", type=float, default=0.5)
+    parser.add_argument("--scaling", action="store_true")
+    parser.add_argument("--memory", metavar="DATA")
+    parser.add_argument("--edges", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--space", default="Q15,1")
+    given = parser.parse_args()
+    torch.manual_seed(0)
+    if given.edges:
+        scaling(given.edges, given.space)
+    elif given.memory:
+        memory(given.memory)
+    elif given.scaling:
+        print(f"{given.space}, 64 features, 5 edges a node, 2 layers\n{'edges':>10} {'nodes':>9} {'ms/epoch':>9} {'ns/edge':>9} {'MiB':>9}")
+        for edges in (10_000, 31_623, 100_000, 316_228, 1_000_000):
+            subprocess.run([sys.executable, __file__, "--edges", str(edges), "--space", given.space], check=True)  # noqa: S603
+    else:
+        compare(given.rounds, given.dropout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Embeddings with scikit-learn's habits."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from qgcn.data import as_data
+from qgcn.training.config import Config
+from qgcn.training.run import Run
+
+__all__ = ["QGCNEmbedding"]
+
+
+class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Embed the nodes of a graph in a pseudo-Riemannian space.
+
+    Args:
+        space: Name of the space, such as ``Q7,3``, ``H10`` or ``H5xS5``; ``auto`` takes ``Q8,2``, a space with room for
+            hierarchies and cycles.
+        task: What the embedding is trained for: ``reconstruction`` (no features or labels needed), ``links``, or
+            ``classification``, for which ``fit`` needs labels.
+        model: Name of the model, see :func:`qgcn.models.build`.
+        epochs: Training steps.
+        layers: Layers of the model.
+        lr: Learning rate.
+        dropout: Share of tangent coordinates dropped.
+        weight_decay: L2 regularisation.
+        output: ``points`` of the space, or their ``tangent`` vectors at the origin, on which Euclidean methods such as a
+            logistic regression can work.
+        random_state: Seed.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        options: Further keys of :class:`qgcn.training.Config`.
+
+    Attributes:
+        embedding_: What ``fit_transform`` returns, shape ``(N, d)``.
+        space_: The space, with the curvature that was learned.
+        scores_: Scores of the task.
+        node_ids_: Names of the nodes, in the order of the rows.
+        n_features_in_: Number of nodes of the graph.
+    """
+
+    def __init__(
+        self,
+        space: str = "auto",
+        *,
+        task: str = "reconstruction",
+        model: str = "qgcn",
+        epochs: int = 300,
+        layers: int = 1,
+        lr: float = 0.05,
+        dropout: float = 0.0,
+        weight_decay: float = 0.0,
+        output: str = "points",
+        random_state: int = 0,
+        device: str = "auto",
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.space = space
+        self.task = task
+        self.model = model
+        self.epochs = epochs
+        self.layers = layers
+        self.lr = lr
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.output = output
+        self.random_state = random_state
+        self.device = device
+        self.options = options
+
+    def fit(self, graph: Any, y: Any = None) -> "QGCNEmbedding":
+        """Train the embedding.
+
+        Args:
+            graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, the name of a data set or a path.
+            y: Labels of the nodes, shape ``(N,)``, -1 where unknown; used for ``task="classification"``.
+        """
+        self._train(graph, y)
+        return self
+
+    def fit_transform(self, graph: Any, y: Any = None, **_: Any) -> NDArray[np.floating[Any]]:
+        """Train the embedding and return it, shape ``(N, d)``."""
+        self._train(graph, y)
+        return self.embedding_
+
+    def transform(self, graph: Any) -> NDArray[np.floating[Any]]:
+        """Return the embedding of the graph that was fitted: nodes that were not there have none.
+
+        Raises:
+            ValueError: Another graph is given.
+        """
+        check_is_fitted(self, "embedding_")
+        data = as_data(graph)
+        if data.num_nodes != self.n_features_in_ or not np.array_equal(data.edge_index.numpy(), self._edges):
+            raise ValueError("transform needs the graph that was fitted: this embedding has no rule for other graphs; fit it instead")
+        return self.embedding_
+
+    def _train(self, graph: Any, y: Any) -> None:
+        if self.output not in ("points", "tangent"):
+            raise ValueError(f"output must be 'points' or 'tangent', got {self.output!r}")
+        data = as_data(graph, labels=y) if y is not None and self.task == "classification" else as_data(graph)
+        names = ("task", "model", "epochs", "layers", "lr", "dropout", "weight_decay", "device")
+        values = {name: getattr(self, name) for name in names} | {"data": str(getattr(data, "name", "graph") or "graph")}
+        values |= {"space": "Q8,2" if self.space == "auto" else self.space, "seed": int(self.random_state)}
+        run = Run(Config.checked(values | (self.options or {})), data=data)
+        run.train()
+        seed = run.config.seed
+        points, space = run.embedding(seed)
+        self.space_ = space
+        self.embedding_ = (points if self.output == "points" else space.logmap0(points)).cpu().numpy()
+        self.scores_ = run.results[0]["test"]
+        self.node_ids_ = np.asarray(getattr(data, "node_ids", np.arange(len(points))))
+        self.n_features_in_ = int(data.num_nodes or 0)
+        self._edges = data.edge_index.numpy()
+
+    def __sklearn_tags__(self) -> Any:
+        """Say that the input is a graph: a square, possibly sparse matrix."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = True
+        tags.target_tags.required = self.task == "classification"
+        return tags

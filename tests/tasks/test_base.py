@@ -1,0 +1,179 @@
+"""What all tasks share: features, graphs, what can be batched."""
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from cases import generator
+from qgcn import data
+from qgcn.nn import adjacency
+from qgcn.tasks import TASKS, LinkPrediction, NodeClassification, Reconstruction, Task
+from qgcn.tasks.base import check_features, normalize_rows
+from tolerance import DTYPES
+
+
+def graph(features=6, seed=0, dense=True):
+    """Return a graph of two communities, with labels, masks and features."""
+    edge_index, y = data.stochastic_block((12, 12), 0.5, 0.05, seed=seed)
+    train, val, test = data.split_nodes(y, train=0.5, val=0.2, seed=0)
+    x = torch.randn(24, features, generator=generator(seed))
+    x = x if dense else x * (torch.rand(24, features, generator=generator(9)) < 0.1)
+    return Data(x=x, edge_index=edge_index, y=y, train_mask=train, val_mask=val, test_mask=test, num_nodes=24)
+
+
+@pytest.fixture(params=TASKS)
+def kind(request):
+    return TASKS[request.param]
+
+
+def test_every_task_has_a_name_and_the_metric_it_scores(kind):
+    task = kind(graph(), space="Q2,2")
+    assert TASKS[task.name] is kind
+    predictor = task.build_predictor().eval()
+    with torch.no_grad():
+        prediction = predictor.predict(task.x, task.graph, *task.queries("test"))
+    assert task.metric in task.score(prediction, "test", predictor.space)
+
+
+@pytest.mark.parametrize("model", ["qgcn", "qnn", "hgcn", "kappa-gcn", "gcn", "gat", "sage", "sgc", "mlp"])
+def test_every_model_solves_every_task(kind, model):
+    torch.manual_seed(0)
+    task = kind(graph(), model=model)
+    predictor = task.build_predictor()
+    loss = predictor("loss", task.x, task.graph, *task.draw(generator(0)))
+    assert loss.shape == ()
+    assert loss.isfinite()
+    loss.backward()
+    weights = [value.grad for name, value in predictor.named_parameters() if "weight" in name]
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in weights)
+    score = task.selection(predictor.eval()("predict", task.x, task.graph, *task.queries("val")), predictor.space)
+    assert score.shape == ()
+    assert score.dtype == torch.float64
+    assert 0 <= score <= 1
+    assert predictor.embed(task.x, task.graph).shape[0] == 24
+
+
+# --- features --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_a_feature_that_is_not_finite_is_refused_with_its_node(kind, value):
+    bad = graph()
+    bad.x[7, 2] = value
+    options = {"use_features": True} if kind is Reconstruction else {}
+    with pytest.raises(ValueError, match=f"features must be finite, but feature 2 of node 7 is {value}"):
+        kind(bad, **options)
+    with pytest.raises(ValueError, match="node 7"):
+        check_features(bad.x)
+    check_features(graph().x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_normalize_rows_divides_by_the_sum_of_magnitudes(dtype):
+    x = torch.tensor([[1.0, -3.0], [0.0, 0.0], [0.5, 0.0]], dtype=dtype)
+    given = x.clone()
+    expected = torch.tensor([[0.25, -0.75], [0.0, 0.0], [1.0, 0.0]], dtype=dtype)
+    torch.testing.assert_close(normalize_rows(x), expected)
+    assert torch.equal(x, given)
+    task = NodeClassification(graph(), row_normalize=True)
+    torch.testing.assert_close(task.x.abs().sum(1), torch.ones(24))
+    assert torch.equal(NodeClassification(graph()).x, graph().x)
+
+
+@pytest.mark.parametrize("model", ["qgcn", "gcn"])
+def test_without_features_nodes_are_told_apart_and_with_one_hot_they_have_both(model):
+    bare = graph()
+    bare.x = None
+    task = LinkPrediction(bare, model=model)
+    assert torch.equal(task.x.to_dense(), torch.eye(24))
+    assert task.in_features == 24
+    both = LinkPrediction(graph(), model=model, one_hot=True, row_normalize=True)
+    assert both.in_features == 30
+    torch.testing.assert_close(both.x.to_dense(), torch.cat((normalize_rows(graph().x), torch.eye(24)), dim=1))
+
+
+def test_features_are_stored_as_the_model_multiplies_them():
+    assert NodeClassification(graph()).x.layout == torch.strided
+    assert NodeClassification(graph(dense=False)).x.layout == torch.sparse_csr
+    assert NodeClassification(graph(dense=False), model="gcn").x.layout == torch.strided
+    torch.testing.assert_close(NodeClassification(graph(dense=False)).x.to_dense(), graph(dense=False).x)
+
+
+# --- graphs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("aggregation", ["sum", "mean", "sym"])
+def test_the_graph_is_the_adjacency_of_the_message_edges(aggregation):
+    given = graph()
+    given.edge_weight = torch.full((given.edge_index.shape[1],), 2.0)
+    task = NodeClassification(given, aggregation=aggregation)
+    expected = adjacency(given.edge_index, 24, given.edge_weight, aggregation=aggregation)
+    torch.testing.assert_close(task.graph.to_dense(), expected.to_dense())
+    assert torch.equal(NodeClassification(given, model="gcn").graph, given.edge_index)
+
+
+@pytest.mark.parametrize("model", ["qgcn", "gcn"])
+def test_edges_are_left_out_in_both_directions_for_a_step_only(model):
+    task = NodeClassification(graph(), model=model, edge_dropout=0.5)
+    whole = task.graph.to_dense().clone() if model == "qgcn" else task.graph.clone()
+
+    def edges_of(drawn):
+        if model == "gcn":
+            return {tuple(pair) for pair in drawn.t().tolist()}
+        dense = drawn.to_dense()
+        return {tuple(pair) for pair in (dense - torch.diag(dense.diagonal())).nonzero().tolist()}
+
+    every = edges_of(task.graph)
+    thinned = edges_of(task.thinned_graph(generator(0)))
+    assert thinned < every
+    assert thinned == {(j, i) for i, j in thinned}
+    count = len(every) / 2
+    assert abs(len(thinned) / 2 - count / 2) < 4 * (count / 4) ** 0.5
+    assert edges_of(task.thinned_graph(generator(0))) == thinned
+    assert edges_of(task.thinned_graph(generator(1))) != thinned
+    assert torch.equal(task.graph.to_dense() if model == "qgcn" else task.graph, whole)
+    untouched = NodeClassification(graph(), model=model)
+    assert untouched.thinned_graph(generator(0)) is untouched.graph
+
+
+def test_everything_moves_to_another_type(kind):
+    task = kind(graph(), edge_dropout=0.3, space="Q2,2")
+    task.to(torch.device("cpu"), torch.float64)
+    assert task.x.dtype == task.graph.dtype == task.thinned_graph(generator(0)).dtype == torch.float64
+    predictor = task.build_predictor().double()
+    assert predictor("loss", task.x, task.graph, *task.draw(generator(0))).dtype == torch.float64
+
+
+# --- what can be batched -------------------------------------------------------------------------------------------------
+
+
+def test_seeds_are_batched_where_all_randomness_is_keyed():
+    for kind in (NodeClassification, LinkPrediction):
+        assert kind(graph(), dropout=0.5, feature_dropout=0.5, edge_dropout=0.5).can_batch()
+        assert kind(graph(), model="kappa-gcn", space="H2xS2").can_batch()
+        assert not kind(graph(), model="gcn").can_batch()
+    assert not Reconstruction(graph()).can_batch()
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.0, float("nan")])
+def test_an_edge_dropout_out_of_range_is_refused(kind, value):
+    with pytest.raises(ValueError, match=r"edge_dropout must be in \[0, 1\), got"):
+        kind(graph(), edge_dropout=value)
+
+
+def test_what_does_not_fit_is_refused(kind):
+    with pytest.raises(ValueError, match="no model 'qgnc'"):
+        kind(graph(), model="qgnc")
+    with pytest.raises(ValueError, match="hgcn lives in"):
+        kind(graph(), model="hgcn", space="Q2,2")
+    with pytest.raises(TypeError, match="nonsense"):
+        kind(graph(), nonsense=3)
+
+
+def test_a_graph_of_one_node_is_refused():
+    class Nothing(Task):
+        name, metric = "nothing", "none"
+        message_edges = build_predictor = score = selection = None
+
+    with pytest.raises(ValueError, match="a graph needs at least 2 nodes, got 1"):
+        Nothing(Data(edge_index=torch.empty(2, 0, dtype=torch.int64), num_nodes=1))

@@ -1,0 +1,243 @@
+"""Node classification: losses, scores, and seeds that do not see each other."""
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+from torch_geometric.data import Data
+
+from cases import generator
+from qgcn import data
+from qgcn.nn import QGCNConv
+from qgcn.tasks import NodeClassification
+from qgcn.training.config import Config
+from qgcn.training.loop import Trainer
+
+ALL_DROPOUTS = {"dropout": 0.3, "feature_dropout": 0.2, "edge_dropout": 0.2}
+
+
+def graph(dense=True):
+    """Return a graph of three communities, with labels, masks and features that hint at them."""
+    edge_index, y = data.stochastic_block((14, 14, 14), 0.4, 0.03, seed=0)
+    train, val, test = data.split_nodes(y, train=0.4, val=0.3, seed=0)
+    x = torch.randn(42, 10, generator=generator(0)) + 0.7 * nn.functional.one_hot(y, 10)
+    x = x if dense else x * (torch.rand(42, 10, generator=generator(1)) < 0.2)
+    return Data(x=x, edge_index=edge_index, y=y, train_mask=train, val_mask=val, test_mask=test, num_nodes=42)
+
+
+def trained(seeds, given=None, **options):
+    """Train seeds together and return the trainer and the losses of each validation."""
+    options = {"space": "Q3,2", "epochs": 5, "precision": "float64", "curvature_lr": 0.01, **options}
+    config = Config(task="classification", data="generated", **options)
+    task = NodeClassification(graph() if given is None else given, **config.task_options())
+    task.to(torch.device("cpu"), getattr(torch, config.precision))
+    trainer = Trainer(task, config, seeds, Fabric(accelerator="cpu", devices=1))
+    losses = []
+    trainer.run(lambda progress: losses.append(progress.loss))
+    return trainer, losses
+
+
+def parameters_of(trainer, index):
+    return {name: tensor[index] if trainer.batched else tensor for name, tensor in trainer.parameters.items()}
+
+
+# --- the model ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_head_is_the_last_convolution_or_looks_at_each_node_alone():
+    task = NodeClassification(graph(), space="Q3,2", layers=3, activation="tanh", dropout=0.4)
+    predictor = task.build_predictor().eval()
+    assert len(predictor.encoder.layers) == 2
+    assert all(isinstance(layer, QGCNConv) for layer in predictor.encoder.layers)
+    u = predictor.encoder.tangent(task.x, task.graph)
+    logits = task.graph.to_dense() @ predictor.head.linear(u.tanh())
+    torch.testing.assert_close(predictor.predict(task.x, task.graph), logits)
+    assert predictor.head.dropout.p == 0.4
+    linear = NodeClassification(graph(), space="Q3,2", layers=3, head="linear").build_predictor().eval()
+    assert len(linear.encoder.layers) == 3
+    u = linear.encoder.tangent(task.x, task.graph)
+    torch.testing.assert_close(linear.predict(task.x, task.graph), linear.head.linear(u))
+    alone = NodeClassification(graph(), model="qnn", space="Q3,2").build_predictor()
+    assert len(alone.encoder.layers) == 2
+    assert not alone.convolve
+
+
+def test_networks_of_pyg_classify_with_their_last_layer():
+    predictor = NodeClassification(graph(), model="gcn", space="E8").build_predictor().eval()
+    assert predictor.head is None
+    assert [tuple(conv.lin.weight.shape) for conv in predictor.encoder.network.convs] == [(8, 10), (3, 8)]
+    given = graph()
+    torch.testing.assert_close(predictor.predict(given.x, given.edge_index), predictor.encoder(given.x, given.edge_index))
+
+
+def test_the_loss_is_the_cross_entropy_of_the_training_nodes_alone():
+    given = graph()
+    task = NodeClassification(given, space="Q3,2")
+    torch.manual_seed(0)
+    predictor = task.build_predictor().eval()
+    drawn = task.draw(generator(0))
+    loss = predictor.loss(task.x, task.graph, *drawn)
+    logits = predictor.predict(task.x, task.graph).log_softmax(-1)
+    expected = -logits[given.train_mask, given.y[given.train_mask]].mean()
+    torch.testing.assert_close(loss, expected)
+    assert torch.equal(drawn[0], given.train_mask.nonzero().squeeze(1))
+
+
+def test_scores_have_the_documented_keys_and_values():
+    given = graph()
+    task = NodeClassification(given)
+    perfect = nn.functional.one_hot(given.y, 3).float()
+    for split in ("train", "val", "test"):
+        assert task.score(perfect, split, None) == {"accuracy": 1.0, "f1_micro": 1.0, "f1_macro": 1.0}
+    assert task.selection(perfect, None) == 1
+    nodes = given.test_mask.nonzero().squeeze(1)
+    wrong = perfect.clone()
+    wrong[nodes[0]] = nn.functional.one_hot((given.y[nodes[0]] + 1) % 3, 3).float()
+    scores = task.score(wrong, "test", None)
+    assert scores["accuracy"] == scores["f1_micro"] == pytest.approx(1 - 1 / len(nodes))
+    assert scores["f1_macro"] < 1
+    assert task.score(wrong, "val", None)["accuracy"] == 1
+    assert task.metric in scores
+
+
+# --- training ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"head": "linear"},
+        {"space": "H4"},
+        {"space": "S4"},
+        {"space": "H2xS2", "model": "kappa-gcn"},
+        {"model": "gcn", "space": "E8"},
+        {"model": "qnn"},
+        {"attention": True},
+        {"skip": True, "layers": 3},
+        {"projection": True, "perturbation": 0.02},
+        ALL_DROPOUTS,
+    ],
+    ids=str,
+)
+def test_the_loss_is_finite_and_falls(options):
+    trainer, losses = trained([0], epochs=25, lr=0.05, row_normalize=False, precision="float32", **options)
+    values = torch.tensor(losses).squeeze(1)
+    assert values.isfinite().all()
+    # the median: near the pole's cone a translation is unbounded, and a step may land there
+    assert values[-5:].median() < 0.8 * values[:3].mean()
+    (result,) = trainer.results()
+    assert set(result["test"]) == set(result["val"]) == {"accuracy", "f1_micro", "f1_macro"}
+    assert result["val"]["accuracy"] == pytest.approx(trainer.best_score.item())
+    assert result["val"]["accuracy"] > 0.4  # a guess is right in a third
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        ALL_DROPOUTS,
+        {"dropout": 0.5},
+        {"feature_dropout": 0.5},
+        {"edge_dropout": 0.5, "aggregation": "mean"},
+        {"attention": True, **ALL_DROPOUTS},
+        {"space": "H4", "weight_decay": 1e-2, **ALL_DROPOUTS},
+        {"space": "H2xS2", "clip": 0.1, "schedule": "cosine"},
+    ],
+    ids=str,
+)
+def test_a_batch_of_seeds_ends_where_each_ends_alone(options, dense):
+    seeds = [3, 0, 11]
+    together, losses = trained(seeds, graph(dense), **options)
+    assert together.task.x.layout == (torch.strided if dense else torch.sparse_csr)
+    for index, seed in enumerate(seeds):
+        alone, own = trained([seed], graph(dense), **options)
+        torch.testing.assert_close([loss[index] for loss in losses], [loss[0] for loss in own], rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(parameters_of(together, index), parameters_of(alone, 0), rtol=1e-7, atol=1e-7)
+        torch.testing.assert_close(together.weights(index), alone.weights(0), rtol=1e-7, atol=1e-7)
+    first, second = parameters_of(together, 0), parameters_of(together, 1)
+    assert not torch.allclose(first["encoder.layers.0.linear.weight"], second["encoder.layers.0.linear.weight"])
+
+
+def test_dropout_differs_between_the_seeds_of_a_batch():
+    """Seeds with equal weights would have equal losses if they shared their draws."""
+    trainer, _ = trained([0, 1], epochs=1, dropout=0.5)
+    with torch.no_grad():
+        for parameter in trainer.parameters.values():
+            parameter[1] = parameter[0]
+    first, second = trainer._step().tolist()
+    assert first != second
+
+
+def test_in_float32_a_batch_of_seeds_ends_close_to_each_alone():
+    seeds = [3, 0, 11]
+    together, _ = trained(seeds, precision="float32", **ALL_DROPOUTS)
+    for index, seed in enumerate(seeds):
+        alone, _ = trained([seed], precision="float32", **ALL_DROPOUTS)
+        torch.testing.assert_close(parameters_of(together, index), parameters_of(alone, 0), rtol=1e-3, atol=1e-3)
+
+
+def test_early_stopping_of_each_seed_is_the_same_batched_and_alone():
+    seeds = [0, 1, 2, 3]
+    options = {"epochs": 60, "patience": 6, "lr": 0.03, **ALL_DROPOUTS}
+    together, _ = trained(seeds, **options)
+    stops = []
+    for index, seed in enumerate(seeds):
+        alone, _ = trained([seed], **options)
+        stops.append(alone.epoch)
+        assert together.best_epoch[index] == alone.best_epoch[0]
+        assert together.best_score[index] == alone.best_score[0]
+        assert together.results()[index] == alone.results()[0]
+        torch.testing.assert_close(together.weights(index), alone.weights(0), rtol=1e-6, atol=1e-6)
+    assert len(set(stops)) > 1  # they stop at different times
+    assert max(stops) < 60
+    assert together.epoch == max(stops)
+
+
+def test_predictions_of_a_seed_do_not_depend_on_the_others_of_the_batch():
+    first, _ = trained([4, 7, 9], **ALL_DROPOUTS)
+    second, _ = trained([1, 2, 3, 7], **ALL_DROPOUTS)
+    (here, space), (there, other) = first.embedding(1), second.embedding(3)
+    torch.testing.assert_close(here, there, rtol=1e-8, atol=1e-8)
+    torch.testing.assert_close(space.beta, other.beta)
+    assert first.results()[1] == second.results()[3]
+
+
+# --- what does not fit ---------------------------------------------------------------------------------------------------
+
+
+def without(*names):
+    given = graph()
+    for name in names:
+        given[name] = None
+    return given
+
+
+def empty(name):
+    given = graph()
+    given[name] = torch.zeros(42, dtype=torch.bool)
+    return given
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: NodeClassification(without("y")), "classification needs labels, but the graph has none"),
+        (lambda: NodeClassification(empty("train_mask")), "needs train nodes, but the train mask is empty"),
+        (lambda: NodeClassification(empty("val_mask")), "needs val nodes, but the val mask is empty"),
+        (lambda: NodeClassification(empty("test_mask")), "needs test nodes, but the test mask is empty"),
+        (lambda: NodeClassification(graph(), head="nonlinear"), "head must be 'convolution' or 'linear', got 'nonlinear'"),
+        (lambda: NodeClassification(graph(), layers=1), "by convolution needs at least 2 layers, got 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, match):
+    with pytest.raises(ValueError, match=match):
+        call()
+
+
+def test_a_missing_label_error_names_the_graph():
+    given = without("y")
+    given.name = "airport"
+    with pytest.raises(ValueError, match="but airport has none"):
+        NodeClassification(given)

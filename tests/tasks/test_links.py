@@ -1,0 +1,202 @@
+"""Link prediction: what is learned from, what is never seen, and seeds that do not see each other."""
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+from torch.nn.functional import binary_cross_entropy_with_logits
+from torch_geometric.data import Data
+
+from cases import generator
+from qgcn import data
+from qgcn.nn import adjacency
+from qgcn.tasks import LinkPrediction
+from qgcn.training.config import Config
+from qgcn.training.loop import Trainer
+
+ALL_DROPOUTS = {"dropout": 0.3, "feature_dropout": 0.2, "edge_dropout": 0.2}
+
+
+def graph(dense=True):
+    edge_index, y = data.stochastic_block((16, 16), 0.5, 0.05, seed=0)
+    x = torch.randn(32, 8, generator=generator(0)) + y.unsqueeze(1)
+    x = x if dense else x * (torch.rand(32, 8, generator=generator(1)) < 0.2)
+    return Data(x=x, edge_index=edge_index, num_nodes=32)
+
+
+def trained(seeds, given=None, **options):
+    """Train seeds together and return the trainer and the losses of each validation."""
+    options = {"space": "Q3,2", "epochs": 5, "precision": "float64", "curvature_lr": 0.01, "eval_every": 1, **options}
+    config = Config(task="links", data="generated", **options)
+    task = LinkPrediction(graph() if given is None else given, **config.task_options())
+    task.to(torch.device("cpu"), getattr(torch, config.precision))
+    trainer = Trainer(task, config, seeds, Fabric(accelerator="cpu", devices=1))
+    losses = []
+    trainer.run(lambda progress: losses.append(progress.loss))
+    return trainer, losses
+
+
+def parameters_of(trainer, index):
+    return {name: tensor[index] if trainer.batched else tensor for name, tensor in trainer.parameters.items()}
+
+
+def undirected(pairs):
+    return {(min(pair), max(pair)) for pair in pairs.t().tolist()}
+
+
+# --- the split -----------------------------------------------------------------------------------------------------------
+
+
+def test_training_negatives_never_hit_an_edge_or_a_held_out_pair():
+    task = LinkPrediction(graph(), val=0.1, test=0.2)
+    links = task.links
+    forbidden = undirected(torch.cat((links.train, links.val, links.test, links.val_negative, links.test_negative), dim=1))
+    drawn = set()
+    for seed in range(60):
+        train, negatives = task.draw(generator(seed))
+        assert train is links.train
+        assert negatives.shape == train.shape
+        assert (negatives[0] != negatives[1]).all()
+        drawn |= undirected(negatives)
+    assert not drawn & forbidden
+    assert len(drawn) == 32 * 31 // 2 - len(forbidden)  # every pair that is left is drawn sooner or later
+    torch.testing.assert_close(task.draw(generator(3))[1], task.draw(generator(3))[1], rtol=0, atol=0)
+
+
+def test_the_protocol_of_the_hyperbolic_literature_draws_held_out_pairs_too():
+    task = LinkPrediction(graph(), protocol="hgcn", val=0.1, test=0.2)
+    drawn = set()
+    for seed in range(60):
+        drawn |= undirected(task.draw(generator(seed))[1])
+    for held_out in (task.links.val, task.links.test, task.links.test_negative):
+        assert drawn & undirected(held_out)
+    assert not drawn & undirected(task.links.train)
+
+
+@pytest.mark.parametrize("model", ["qgcn", "gcn"])
+def test_messages_pass_along_training_edges_only(model):
+    task = LinkPrediction(graph(), model=model, val=0.1, test=0.2)
+    train = torch.cat((task.links.train, task.links.train.flip(0)), dim=1)
+    if model == "qgcn":
+        torch.testing.assert_close(task.graph.to_dense(), adjacency(train, 32).to_dense())
+    else:
+        assert undirected(task.graph) == undirected(train)
+    held_out = undirected(torch.cat((task.links.val, task.links.test), dim=1))
+    assert len(held_out) + task.links.train.shape[1] == graph().edge_index.shape[1] // 2
+
+
+def test_the_split_is_a_function_of_its_own_seed():
+    first, again, other = (LinkPrediction(graph(), split_seed=seed).links.test for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert undirected(first) != undirected(other)
+
+
+# --- loss and scores -------------------------------------------------------------------------------------------------------
+
+
+def test_the_loss_is_the_cross_entropy_with_edges_as_heavy_as_non_edges():
+    torch.manual_seed(0)
+    task = LinkPrediction(graph(), space="Q3,2")
+    predictor = task.build_predictor().eval()
+    drawn = task.draw(generator(0))
+    points = predictor.embed(task.x, task.graph)
+    total = 0.0
+    for pairs, label in zip(drawn, (1.0, 0.0), strict=True):
+        sqdist = predictor.space.dist(points[pairs[0]], points[pairs[1]]).square()
+        logits = (predictor.decoder.r - sqdist) / predictor.decoder.tau
+        total += binary_cross_entropy_with_logits(logits, torch.full_like(logits, label))
+    torch.testing.assert_close(predictor.loss(task.x, task.graph, *drawn), total, rtol=1e-4, atol=1e-5)
+
+
+def test_predictions_are_the_logits_of_the_edges_then_of_the_non_edges():
+    task = LinkPrediction(graph(), space="Q3,2")
+    predictor = task.build_predictor().eval()
+    points = predictor.embed(task.x, task.graph)
+    for split in ("val", "test"):
+        pairs = torch.cat((getattr(task.links, split), getattr(task.links, f"{split}_negative")), dim=1)
+        expected = predictor.decoder(predictor.space.dist2(points[pairs[0]], points[pairs[1]]))
+        torch.testing.assert_close(predictor.predict(task.x, task.graph, *task.queries(split)), expected)
+
+
+def test_scores_have_the_documented_keys_and_values():
+    task = LinkPrediction(graph(), val=0.1, test=0.4)
+    count = task.links.test.shape[1]
+    assert 50 <= count < 100
+    perfect = torch.cat((torch.ones(count), torch.zeros(count)))
+    scores = task.score(perfect, "test", None)
+    assert set(scores) == {"roc_auc", "average_precision", "mrr", "hits@10", "hits@50"}  # a hundred non-edges are not there
+    assert all(value == pytest.approx(1.0) for value in scores.values())
+    assert task.score(-perfect, "test", None)["roc_auc"] == 0
+    held = task.links.val.shape[1]
+    assert task.selection(torch.cat((torch.ones(held), torch.zeros(held))), None) == 1
+    assert task.selection(torch.zeros(2 * held), None) == 0.5
+    with pytest.raises(ValueError, match="training edges have no fixed non-edges"):
+        task.queries("train")
+
+
+# --- training ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"space": "H4"}, {"space": "S4"}, {"space": "E4"}, {"space": "Q0,5"}, {"model": "gcn", "space": "E8"}, ALL_DROPOUTS],
+    ids=str,
+)
+def test_the_loss_is_finite_and_falls(options):
+    trainer, losses = trained([0], epochs=20, lr=0.05, precision="float32", **options)
+    values = torch.tensor(losses).squeeze(1)
+    assert values.isfinite().all()
+    assert values[-5:].median() < 0.9 * values[:3].mean()
+    (result,) = trainer.results()
+    assert result["val"]["roc_auc"] == pytest.approx(trainer.best_score.item())
+    assert {"roc_auc", "average_precision", "mrr"} <= set(result["test"])
+    assert trainer.best_score.item() > 0.55
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, ALL_DROPOUTS, {"space": "H4", "edge_dropout": 0.5, "aggregation": "mean"}],
+    ids=str,
+)
+def test_a_batch_of_seeds_ends_where_each_ends_alone(options, dense):
+    seeds = [3, 0, 11]
+    together, losses = trained(seeds, graph(dense), **options)
+    assert together.task.x.layout == (torch.strided if dense else torch.sparse_csr)
+    for index, seed in enumerate(seeds):
+        alone, own = trained([seed], graph(dense), **options)
+        torch.testing.assert_close([loss[index] for loss in losses], [loss[0] for loss in own], rtol=1e-8, atol=1e-8)
+        torch.testing.assert_close(parameters_of(together, index), parameters_of(alone, 0), rtol=1e-6, atol=1e-6)
+    first, second = parameters_of(together, 0), parameters_of(together, 1)
+    assert not torch.allclose(first["encoder.layers.0.linear.weight"], second["encoder.layers.0.linear.weight"])
+
+
+def test_early_stopping_of_each_seed_is_the_same_batched_and_alone():
+    seeds = [0, 1, 2]
+    options = {"epochs": 60, "patience": 5, "lr": 0.05, **ALL_DROPOUTS}
+    together, _ = trained(seeds, **options)
+    for index, seed in enumerate(seeds):
+        alone, _ = trained([seed], **options)
+        assert alone.epoch < 60
+        assert together.best_epoch[index] == alone.best_epoch[0]
+        torch.testing.assert_close(together.best_score[index], alone.best_score[0])
+        torch.testing.assert_close(together.weights(index), alone.weights(0), rtol=1e-5, atol=1e-5)
+
+
+def test_predictions_of_a_seed_do_not_depend_on_the_others_of_the_batch():
+    first, _ = trained([4, 7], **ALL_DROPOUTS)
+    second, _ = trained([1, 2, 7], **ALL_DROPOUTS)
+    torch.testing.assert_close(first.embedding(1)[0], second.embedding(2)[0], rtol=1e-8, atol=1e-8)
+    assert first.results()[1] == second.results()[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"protocol": "leaky"}, "unknown protocol 'leaky'"),
+        ({"val": 0.6, "test": 0.5}, r"val \+ test < 1"),
+        ({"val": 1e-3}, "need at least 1000 edges"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options, match):
+    with pytest.raises(ValueError, match=match):
+        LinkPrediction(graph(), **options)

@@ -1,0 +1,137 @@
+"""Graph reconstruction: objectives, scores, and what they are computed from."""
+
+import networkx
+import pytest
+import torch
+from lightning_fabric import Fabric
+from torch_geometric.data import Data
+from torch_geometric.utils import to_networkx
+
+from cases import generator
+from qgcn import data, kernels, metrics, parse_space
+from qgcn.tasks import Reconstruction
+from qgcn.tasks.reconstruction import OBJECTIVES
+from qgcn.training.config import Config
+from qgcn.training.loop import Trainer
+
+
+def graph():
+    edge_index = data.ring_of_trees(5, 2, 1)
+    return Data(x=torch.randn(15, 4, generator=generator(0)), edge_index=edge_index, num_nodes=15)
+
+
+def trained(given=None, **options):
+    options = {"space": "Q3,2", "epochs": 21, "lr": 0.05, "eval_every": 4, **options}
+    config = Config(task="reconstruction", data="generated", **options)
+    task = Reconstruction(graph() if given is None else given, **config.task_options())
+    task.to(torch.device("cpu"), getattr(torch, config.precision))
+    trainer = Trainer(task, config, [0], Fabric(accelerator="cpu", devices=1))
+    losses = []
+    trainer.run(lambda progress: losses.append(progress.loss[0]))
+    return trainer, torch.tensor(losses)
+
+
+@pytest.mark.parametrize(
+    ("space", "objective"),
+    [*(("Q3,2", objective) for objective in OBJECTIVES), *((name, OBJECTIVES[0]) for name in ("E4", "H4", "S4", "H2xS2"))],
+)
+def test_the_loss_is_finite_and_falls(space, objective):
+    trainer, losses = trained(space=space, objective=objective)
+    assert losses.isfinite().all()
+    assert losses[-1] < losses[0] - 0.1 * losses[0].abs()
+    (result,) = trainer.results()
+    assert set(result["test"]) == {"map", "distortion", "worst_distortion"}
+    assert result["test"]["map"] == pytest.approx(trainer.best_score.item())
+
+
+@pytest.mark.parametrize(
+    "options", [{"model": "gcn", "space": "E8"}, {"model": "qnn"}, {"balance": True}, {"use_features": True}], ids=str
+)
+def test_other_models_and_options_learn_too(options):
+    _, losses = trained(**options)
+    assert losses.isfinite().all()
+    assert losses[-1] < 0.95 * losses[0]
+
+
+def test_training_separates_neighbours_from_the_others():
+    trainer, _ = trained(epochs=80, eval_every=20, model="qnn", space="Q4,2")
+    assert trainer.results()[0]["test"]["map"] > 0.9
+
+
+@pytest.mark.parametrize("balance", [False, True])
+def test_losses_are_those_of_the_kernels(balance):
+    given = graph()
+    neighbourhoods = kernels.Neighbourhoods.of(given.edge_index, 15)
+    for objective in OBJECTIVES:
+        torch.manual_seed(0)
+        task = Reconstruction(given, space="Q3,2", objective=objective, balance=balance)
+        predictor = task.build_predictor()
+        points = predictor.embed(task.x, task.graph)
+        found = predictor.loss(task.x, task.graph, *task.draw(generator(0)))
+        if objective == "distortion":
+            expected = kernels.distortion_loss(points, task.drawn[0], task.drawn[1].float(), predictor.space)
+        elif objective == "paper":
+            options = {"squared": False, "denominator": "paper", "balance": balance}
+            expected = kernels.reconstruction_loss(points, neighbourhoods, predictor.space, **options)
+        else:
+            with torch.no_grad():
+                predictor.log_temperature.fill_(0.5)
+            found = predictor.loss(task.x, task.graph)
+            temperature = torch.tensor(0.5).exp()
+            expected = kernels.reconstruction_loss(
+                points, neighbourhoods, predictor.space, temperature=temperature, balance=balance
+            )
+        torch.testing.assert_close(found, expected)
+
+
+def test_the_temperature_is_learned_with_the_neighbours_objective_only():
+    trainer, _ = trained(epochs=5)
+    assert trainer.parameters["log_temperature"] != 0
+    for objective in ("paper", "distortion"):
+        assert Reconstruction(graph(), objective=objective).build_predictor().log_temperature is None
+
+
+def test_distances_of_the_distortion_objective_are_those_of_the_graph():
+    edge_index = torch.cat((data.ring_of_trees(4, 1, 1), torch.tensor([[8, 9], [9, 8]])), dim=1)
+    given = Data(edge_index=edge_index, num_nodes=11)  # two components and a node alone
+    task = Reconstruction(given, objective="distortion")
+    pairs, hops = task.draw(generator(0))
+    truth = dict(networkx.all_pairs_shortest_path_length(to_networkx(given, to_undirected=True)))
+    expected = {(i, j): steps for i, row in truth.items() for j, steps in row.items() if i < j}
+    assert {tuple(pair): step for pair, step in zip(pairs.t().tolist(), hops.tolist(), strict=True)} == expected
+    assert len(expected) == 8 * 7 // 2 + 1
+    assert Reconstruction(given).draw(generator(0)) == ()
+
+
+def test_features_are_used_only_if_asked_for_and_the_graph_is_left_as_it_was():
+    given = graph()
+    assert torch.equal(Reconstruction(given).x.to_dense(), torch.eye(15))
+    assert torch.equal(Reconstruction(given, use_features=True).x.to_dense(), given.x)
+    assert given.x.shape == (15, 4)
+
+
+def test_scores_are_those_of_the_metrics_and_the_selection_is_the_map():
+    given = graph()
+    task = Reconstruction(given, space="Q3,2")
+    space = parse_space("Q3,2")
+    points = space.random(15, 5, dtype=torch.float64, generator=generator(0)).as_subclass(torch.Tensor)
+    neighbourhoods = kernels.Neighbourhoods.of(given.edge_index, 15)
+    scores = task.score(points, "test", space)
+    stretch = metrics.distortion(points, neighbourhoods, space, scale=True)
+    assert scores["map"] == pytest.approx(float(metrics.mean_average_precision(points, neighbourhoods, space)))
+    assert scores["map"] == pytest.approx(float(task.selection(points, space)))
+    assert scores["distortion"] == pytest.approx(float(stretch.average))
+    assert scores["worst_distortion"] == pytest.approx(float(stretch.worst))
+    assert task.metric == "map"
+
+
+def test_everything_moves_to_another_type():
+    task = Reconstruction(graph(), space="Q3,2", objective="distortion")
+    task.to(torch.device("cpu"), torch.float64)
+    predictor = task.build_predictor().double()
+    assert predictor.loss(task.x, task.graph, *task.draw(generator(0))).dtype == torch.float64
+
+
+def test_an_unknown_objective_is_refused():
+    with pytest.raises(ValueError, match="objective must be one of neighbours, paper, distortion, got 'neighbors'"):
+        Reconstruction(graph(), objective="neighbors")

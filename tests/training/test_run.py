@@ -1,0 +1,235 @@
+"""A run and its folder: what is written, what is refused, what is taken back."""
+
+import json
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+
+from qgcn.data import load
+from qgcn.training import Config, Diverged, Interrupted, Run, summarize
+
+SMALL = {"task": "classification", "data": "stochastic-block", "space": "Q5,2", "epochs": 4, "lr": 0.02, "seeds": 2}
+
+
+def config(**settings):
+    return Config.checked(SMALL | settings)
+
+
+def files(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "done"
+    run = Run.start(config(), folder)
+    run.train()
+    return folder
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def test_folder_holds_what_is_promised(finished):
+    assert sorted(files(finished)) == [
+        "checkpoints/seeds-0-1.safetensors",
+        "config.yaml",
+        "embeddings/seed-0.npz",
+        "embeddings/seed-1.npz",
+        "environment.json",
+        "metrics.jsonl",
+        "results.json",
+        "weights/seed-0.safetensors",
+        "weights/seed-1.safetensors",
+    ]
+    assert Config.checked(yaml.safe_load((finished / "config.yaml").read_text())) == config()
+    environment = json.loads((finished / "environment.json").read_text())
+    assert environment["packages"]["torch"] == torch.__version__
+    assert environment["threads"] == torch.get_num_threads()
+    lines = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
+    assert [(line["seed"], line["epoch"]) for line in lines] == [(seed, epoch) for epoch in (1, 2, 3, 4) for seed in (0, 1)]
+    results = json.loads((finished / "results.json").read_text())
+    assert [result["seed"] for result in results["seeds"]] == [0, 1]
+    for result in results["seeds"]:
+        best = max(line["score"] for line in lines if line["seed"] == result["seed"])
+        assert result["val"]["f1_micro"] == pytest.approx(best)
+    both = [result["test"]["accuracy"] for result in results["seeds"]]
+    expected = {"mean": pytest.approx(np.mean(both)), "std": pytest.approx(np.std(both, ddof=1))}
+    assert results["summary"]["accuracy"] == expected
+
+
+def test_weights_and_embedding_are_those_of_the_best_model(finished):
+    run = Run.resume(finished)
+    run.train()
+    for seed in (0, 1):
+        points, space = run.embedding(seed)
+        with np.load(finished / "embeddings" / f"seed-{seed}.npz", allow_pickle=False) as saved:
+            np.testing.assert_array_equal(saved["points"], points.numpy())
+            np.testing.assert_array_equal(saved["node_ids"], np.arange(240))
+            assert str(saved["space"]) == str(space) == "Q5,2"
+            np.testing.assert_allclose(saved["tangent"], space.logmap0(points).numpy())
+        trainer, index = run.trainers[seed]
+        weights = load_file(finished / "weights" / f"seed-{seed}.safetensors")
+        assert weights.keys() == trainer.weights(index).keys()
+        assert all(torch.equal(weights[name], weight) for name, weight in trainer.weights(index).items())
+
+
+def test_a_finished_run_is_shown_and_not_touched(finished, copied):
+    times = {path: path.stat().st_mtime_ns for path in copied.rglob("*")}
+    time.sleep(0.01)
+    summary = Run.resume(copied).train()
+    assert summary == summarize(json.loads((finished / "results.json").read_text())["seeds"])
+    assert times == {path: path.stat().st_mtime_ns for path in copied.rglob("*")}
+
+
+def test_what_was_lost_is_trained_again(finished, copied):
+    shutil.rmtree(copied / "checkpoints")
+    shutil.rmtree(copied / "weights")
+    Run.resume(copied).train()
+    assert files(copied).keys() == files(finished).keys()
+    for name, content in files(finished).items():
+        if not name.startswith("checkpoints"):  # these tell how long it took
+            assert files(copied)[name] == content, name
+
+
+def test_half_lines_and_forgotten_files_do_not_confuse_resuming(finished, copied):
+    (copied / "results.json").unlink()
+    (copied / "checkpoints" / ".seeds-0-1.safetensors.12ab").write_bytes(b"half")
+    (copied / ".metrics.jsonl.12ab").write_bytes(b"half")
+    later = '{"seed": 0, "epoch": 5, "loss": 1.0, "score": 1.0, "best": 1.0}\n{"seed": 1, "epo'
+    (copied / "metrics.jsonl").write_text((copied / "metrics.jsonl").read_text() + later)
+    Run.resume(copied).train()
+    for name in ("metrics.jsonl", "results.json", "weights/seed-0.safetensors"):
+        assert (copied / name).read_bytes() == (finished / name).read_bytes()
+
+
+def test_another_place_is_added_to_the_first(copied):
+    first = json.loads((copied / "environment.json").read_text())
+    (copied / "environment.json").write_text(json.dumps(first | {"threads": 64}))
+    (copied / "results.json").unlink()
+    Run.resume(copied).train()
+    assert json.loads((copied / "environment.json").read_text()) == first | {"threads": 64, "resumed": [first]}
+
+
+@pytest.mark.parametrize(("key", "value"), [("lr", 0.5), ("dropout", 0.1), ("space", "Q6,1"), ("layers", 3)])
+def test_a_checkpoint_of_another_config_is_refused(copied, key, value):
+    changed = yaml.safe_load((copied / "config.yaml").read_text())
+    old, changed[key] = changed[key], value
+    (copied / "config.yaml").write_text(yaml.safe_dump(changed))
+    before = files(copied)
+    with pytest.raises(ValueError, match=rf"was trained with {key} = {old!r}, but the config says {value!r}"):
+        Run.resume(copied).train()
+    assert files(copied) == before
+
+
+def test_how_often_checkpoints_are_written_may_change(copied):
+    changed = yaml.safe_load((copied / "config.yaml").read_text())
+    changed["checkpoint_seconds"] = 99.0
+    (copied / "config.yaml").write_text(yaml.safe_dump(changed))
+    assert Run.resume(copied).train()
+
+
+def test_a_checkpoint_of_another_graph_is_refused(copied):
+    data = load("stochastic-block")
+    data.y[0] = (data.y[0] + 1) % 4
+    with pytest.raises(ValueError, match="was trained on another graph than stochastic-block is now"):
+        Run.resume(copied, data).train()
+
+
+def test_a_damaged_checkpoint_is_refused(copied):
+    path = copied / "checkpoints" / "seeds-0-1.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match=r"seeds-0-1\.safetensors is damaged or no checkpoint"):
+        Run.resume(copied).train()
+
+
+def test_start_refuses_a_folder_in_use(finished, tmp_path):
+    with pytest.raises(FileExistsError, match="holds a run already; resume it"):
+        Run.start(config(), finished)
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(FileExistsError, match="is not empty"):
+        Run.start(config(), tmp_path)
+    assert os.listdir(tmp_path) == ["letter.txt"]
+
+
+def test_nothing_is_written_before_training_or_without_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Run.start(config(), tmp_path / "run")
+    Run.start(config(epochs=1, seeds=1), None).train()
+    assert os.listdir(tmp_path) == []
+
+
+def test_divergence_leaves_nothing_unless_there_is_a_checkpoint(tmp_path):
+    wild = {"lr": 1e30, "epochs": 50, "task": "links", "eval_every": 2}
+    with pytest.raises(Diverged, match=r"smaller lr$"):
+        Run.start(config(**wild), tmp_path / "a" / "b").train()
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(Diverged):
+        Run.start(config(**wild), tmp_path / "mine").train()
+    assert files(tmp_path) == {}
+    assert os.listdir(tmp_path) == ["mine"]
+    with pytest.raises(Diverged, match=r"\(what was measured until then is in .*kept\)$"):
+        Run.start(config(**wild, checkpoint_seconds=0), tmp_path / "kept").train()
+    assert "config.yaml" in files(tmp_path / "kept")
+
+
+def test_seeds_are_batched_where_that_is_possible():
+    assert Run(config()).groups() == [[0, 1]]
+    assert Run(config(batch_seeds=False)).groups() == [[0], [1]]
+    assert Run(config(seed=5, model="gcn", space="E4")).groups() == [[5], [6]]
+    assert Run(config(task="reconstruction")).groups() == [[0], [1]]
+    noisy = Run(config(projection=True, perturbation=0.02, epochs=1))
+    assert noisy.groups() == [[0], [1]]
+    noisy.train()
+
+
+class Watch:
+    def __init__(self):
+        self.seen = []
+
+    def group(self, seeds, epoch):
+        self.seen.append(torch.are_deterministic_algorithms_enabled())
+
+    def progress(self, progress): ...
+
+
+@pytest.mark.parametrize("settings", [{}, {"model": "gcn", "space": "E4", "dropout": 0.5}, {"task": "links"}])
+def test_deterministic_runs_insist_and_give_back(settings):
+    watch = Watch()
+    Run(config(deterministic=True, epochs=1, **settings)).train(watch)
+    assert watch.seen
+    assert all(watch.seen)
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_a_signal_stops_after_the_epoch_and_the_rest_is_trained_later(tmp_path):
+    """Several groups of seeds: the first is done, the second interrupted, the third not begun."""
+    import signal
+
+    class Stop(Watch):
+        def progress(self, progress):
+            if len(self.seen) == 2 and progress.epoch == 2:
+                signal.raise_signal(signal.SIGTERM)
+
+    settings = {"batch_seeds": False, "seeds": 3, "dropout": 0.5}
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    Run.start(config(**settings), whole).train()
+    handlers = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Interrupted, match="interrupted at epoch 2"):
+        Run.start(config(**settings), broken).train(Stop())
+    assert signal.getsignal(signal.SIGTERM) is handlers
+    assert sorted(os.listdir(broken / "weights")) == ["seed-0.safetensors"]
+    assert not (broken / "results.json").exists()
+    Run.resume(broken).train()
+    for name, content in files(whole).items():
+        if not name.startswith("checkpoints"):
+            assert files(broken)[name] == content, name
