@@ -36,6 +36,8 @@ bench: $(INSTALLED)  ## Measure speed and accuracy
 	$(BIN)/python benchmarks/geometry.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/optimisers.py
+	$(BIN)/python benchmarks/network.py
+	$(BIN)/python benchmarks/network.py --scaling
 
 docs: $(INSTALLED)  ## Build the manual into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

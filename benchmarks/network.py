@@ -1,7 +1,7 @@
 """One epoch of Q-GCN, forward and backward, against PyTorch Geometric's GCN of the same shape; ten seeds against one; memory.
 
-    QGCN_DATA=... python benchmarks/network.py            # Cora and PubMed, or generated stand-ins where they are not found
-    python benchmarks/network.py --scaling                # time and memory against the number of edges, up to a million
+QGCN_DATA=... python benchmarks/network.py            # Cora and PubMed, or generated stand-ins where they are not found
+python benchmarks/network.py --scaling                # time and memory against the number of edges, up to a million
 """
 
 import argparse
@@ -123,7 +123,8 @@ def scaling(edges: int, space: str) -> None:
         step()
         times.append(time.perf_counter() - began)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    print(f"{edges:>10,} {nodes:>9,} {1e3 * statistics.median(times):9.1f} {1e9 * statistics.median(times) / edges:9.0f} {grown:9.0f}")
+    seconds = statistics.median(times)
+    print(f"{edges:>10,} {nodes:>9,} {1e3 * seconds:9.1f} {1e9 * seconds / edges:9.0f} {grown:9.0f}")
 
 
 def memory(name: str) -> None:
@@ -154,7 +155,8 @@ def main() -> None:
     elif given.memory:
         memory(given.memory)
     elif given.scaling:
-        print(f"{given.space}, 64 features, 5 edges a node, 2 layers\n{'edges':>10} {'nodes':>9} {'ms/epoch':>9} {'ns/edge':>9} {'MiB':>9}")
+        print(f"{given.space}, 64 features, 5 edges a node, 2 layers")
+        print(f"{'edges':>10} {'nodes':>9} {'ms/epoch':>9} {'ns/edge':>9} {'MiB':>9}")
         for edges in (10_000, 31_623, 100_000, 316_228, 1_000_000):
             subprocess.run([sys.executable, __file__, "--edges", str(edges), "--space", given.space], check=True)  # noqa: S603
     else:

@@ -1,6 +1,6 @@
 """Choose hyperparameters on validation: the same random search, with the same budget, for every model.
 
-Trial ``i`` of a task has the same settings for every model, so that none is favoured by the draw. Test scores are not looked at.
+Trial ``i`` of a task has the same settings for every model, so that none is favoured by the draw. Test scores are not read.
 
     python experiments/search.py --tasks classification:cora links:cora --models qgcn:Q15,1 gcn:E16 hgcn:H16 --trials 20
 """

@@ -246,6 +246,7 @@ def test_vmap_agrees_with_a_loop_gradients_included(s, t, batched, dtype):
     """A tensor under vmap does not say that it requires a gradient: what it computes must be recorded all the same."""
     count = 3
     u = torch.stack([tangents(s, t, -1.0, dtype, "middle", n=4, seed=seed) for seed in range(count)])
+    u[:, 0] = 0  # at the pole only the functions' own derivatives are finite, not those of their formulas
     b = 0.3 * torch.randn(count, s + t, dtype=dtype, generator=generator(2))
     beta = torch.tensor([-0.5, -1.0, -2.0], dtype=dtype)
     given = [each if many else each[0] for each, many in zip((u, b, beta), batched, strict=True)]

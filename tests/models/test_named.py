@@ -7,7 +7,7 @@ import torch_geometric
 from cases import generator
 from qgcn import data, parse_space
 from qgcn.models import MODELS, QGCN, QNN, EuclideanNetwork, TangentNetwork, build, default_space
-from qgcn.nn import ACTIVATIONS
+from qgcn.nn import ACTIVATIONS, to_csr
 
 EDGES = data.cycle(6)
 EVERYWHERE = ("E4", "H3", "S3", "K4", "Q3,1", "Q2,2", "H2xS2", "Q2,2xE2")
@@ -143,6 +143,20 @@ def test_layers_hidden_sizes_and_every_activation_are_understood(kind):
         for layers in (1, 3):
             model = build(kind, 3, "E4", layers=layers, hidden="E6", activation=activation)
             assert model(features(), EDGES).shape == (6, 4)
+
+
+@pytest.mark.parametrize("kind", ["gcn", "gat"])
+def test_sparse_features_give_what_dense_ones_give(kind):
+    torch.manual_seed(0)
+    x = features(5).relu()
+    model = build(kind, 5, "E4", feature_dropout=0.5).eval()
+    assert model.takes_sparse
+    torch.testing.assert_close(model(to_csr(x), EDGES), model(x, EDGES))
+    kept = model.train().tangent(to_csr(x), EDGES)
+    kept.sum().backward()
+    assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in model.parameters())
+    assert not torch.equal(kept, model.train()(to_csr(x), EDGES))
+    assert not build("sage", 5, "E4").takes_sparse
 
 
 def test_feature_dropout_of_pygs_networks_acts_in_training_only():

@@ -55,6 +55,21 @@ def test_forward_equals_equation_6_written_with_points(name, aggregation, dtype)
     torch.testing.assert_close(conv(x, EDGES), expected, **CLOSE[dtype])
 
 
+@pytest.mark.parametrize("attention", [False, True])
+def test_whole_turns_that_neighbours_add_up_to_are_taken_off(attention):
+    space = parse_space("Q2,2")
+    conv = conv_of(4, space, aggregation="sum", attention=attention, bias=False)
+    with torch.no_grad():
+        conv.linear.weight.copy_(torch.eye(4))
+    u = torch.tensor([[0.0, 3.0, 0.1, 0.2]], dtype=torch.float64).repeat(5, 1)
+    found = conv.from_tangent(u, EDGES)
+    torch.testing.assert_close(found, space.logmap0(conv(u, EDGES)))
+    counts = torch.ones(5) if attention else torch.tensor([3.0, 4.0, 2.0, 3.0, 1.0])
+    assert (found[:, 1].abs() < math.pi).all()
+    turned = (3 * counts.double() - found[:, 1]) / (2 * math.pi)
+    torch.testing.assert_close(turned, turned.round())
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_in_flat_space_it_is_the_convolution_of_pyg(dtype):
     """PyG adds the bias after aggregating, here it is aggregated too: the same only without one."""

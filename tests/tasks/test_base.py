@@ -95,7 +95,13 @@ def test_without_features_nodes_are_told_apart_and_with_one_hot_they_have_both(m
 def test_features_are_stored_as_the_model_multiplies_them():
     assert NodeClassification(graph()).x.layout == torch.strided
     assert NodeClassification(graph(dense=False)).x.layout == torch.sparse_csr
-    assert NodeClassification(graph(dense=False), model="gcn").x.layout == torch.strided
+    for model, layout in {
+        "gcn": torch.sparse_csr,
+        "gat": torch.sparse_csr,
+        "sage": torch.strided,
+        "mlp": torch.strided,
+    }.items():
+        assert NodeClassification(graph(dense=False), model=model).x.layout == layout
     torch.testing.assert_close(NodeClassification(graph(dense=False)).x.to_dense(), graph(dense=False).x)
 
 

@@ -27,7 +27,10 @@ def test_config_survives_yaml(tmp_path):
     ("values", "expected"),
     [
         ({"epocs": 3}, "unknown key 'epocs' in c.yaml; did you mean 'epochs'?"),
-        ({"epochs": "many"}, "epochs in c.yaml: input should be a valid integer, unable to parse string as an integer, got 'many'"),
+        (
+            {"epochs": "many"},
+            "epochs in c.yaml: input should be a valid integer, unable to parse string as an integer, got 'many'",
+        ),
         ({"epochs": 0}, "epochs in c.yaml: input should be greater than or equal to 1, got 0"),
         ({"epochs": [1]}, "epochs in c.yaml: input should be a valid integer, got [1]"),
         ({"lr": float("nan")}, "lr in c.yaml: input should be"),

@@ -63,6 +63,7 @@ class Task(ABC):
         space: Name of the space.
         row_normalize: Divide each node's features by their sum of magnitudes.
         one_hot: Append a one-hot of each node to its features, so that a node can be learned beyond what it shows.
+        extra: Further features, shape ``(N, n)``, appended as they are: an embedding learned elsewhere.
         edge_dropout: Share of the edges that messages do not pass along in a training step; the same for all seeds.
         options: Of the model.
     """
@@ -82,6 +83,7 @@ class Task(ABC):
         row_normalize: bool = False,
         one_hot: bool = False,
         edge_dropout: float = 0.0,
+        extra: Tensor | None = None,
         **options: Any,
     ) -> None:
         if data.num_nodes is None or data.num_nodes < 2:
@@ -99,6 +101,9 @@ class Task(ABC):
         if x is None or one_hot:
             identity = torch.sparse.spdiags(torch.ones(1, self.num_nodes), torch.zeros(1, dtype=torch.int64), (self.num_nodes,) * 2)
             x = identity if x is None else torch.cat((x.to_sparse(), identity), dim=1)
+        if extra is not None:
+            check_features(extra)
+            x = torch.cat((x, extra), dim=1) if x.layout == torch.strided else torch.cat((x, extra.to_sparse()), dim=1)
         self.in_features = int(x.shape[1])
         encoder = self.build_predictor().encoder
         self.takes_matrix = isinstance(encoder, TangentNetwork)  # of adjacency; PyG's networks take edges

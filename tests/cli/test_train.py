@@ -1,0 +1,236 @@
+"""``qgcn train`` and ``qgcn datasets``: what is asked for is done, what is wrong is said in one line."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+
+from qgcn.training import Config
+
+SMALL = ("--space", "Q3,2", "--epochs", "3")
+
+
+# --- what works ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "data", "scores"),
+    [
+        ("reconstruction", "ring-of-trees", ["map", "distortion", "worst_distortion"]),
+        ("classification", "stochastic-block", ["accuracy", "f1_micro", "f1_macro"]),
+        ("links", "ring-of-trees", ["roc_auc", "average_precision", "mrr", "hits@10"]),
+    ],
+)
+def test_train_writes_a_run_and_shows_its_scores(here, command, task, data, scores):
+    out = command.works("train", task, "--data", data, *SMALL, "--out", "run", "--seeds", "2")
+    assert f"{task} on {data}: " in out
+    assert "2 seeds, mean ± standard deviation" in out
+    assert "Written to run\n" in out
+    results = json.loads((here / "run" / "results.json").read_text())
+    assert list(results["summary"]) == scores
+    for name, value in results["summary"].items():
+        percent = 1 if "distortion" in name else 100
+        line = next(line for line in out.splitlines() if f"│ {name} " in line)
+        assert f"{percent * value['mean']:.2f} ± {percent * value['std']:.2f}" in line
+    names = ("config.yaml", "environment.json", "metrics.jsonl", "results.json", "checkpoints", "weights", "embeddings")
+    assert sorted(os.listdir(here / "run")) == sorted(names)
+    for seed in (0, 1):
+        assert (here / "run" / "weights" / f"seed-{seed}.safetensors").is_file()
+        assert (here / "run" / "embeddings" / f"seed-{seed}.npz").is_file()
+    assert command.works("resume", "run").splitlines()[2:] == out.splitlines()[2:]
+
+
+def test_train_reads_own_files_and_keeps_their_names(here, command):
+    people = ["ann", "bob", "cid", "dan", "eve", "flo", "gus", "hal", "ida", "joe", "kim", "lea"]
+    edges = [(a, b) for k, a in enumerate(people) for b in people[k + 1 : k + 4]]
+    (here / "in").mkdir()
+    (here / "in" / "friends.csv").write_text("from,to\n" + "".join(f"{a},{b}\n" for a, b in edges))
+    (here / "in" / "people.csv").write_text("id,age,size\n" + "".join(f"{a},{k},{k * k}\n" for k, a in enumerate(people)))
+    (here / "in" / "teams.tsv").write_text("id\tteam\n" + "".join(f"{a}\t{'rb'[k % 2]}\n" for k, a in enumerate(people)))
+    files = ("--data", "in/friends.csv", "--features", "in/people.csv", "--labels", "in/teams.tsv")
+    out = command.works("train", "classification", *files, *SMALL, "--out", "run", "--no-row-normalize")
+    assert "12 nodes, 30 edges, 2 features" in out
+    with np.load(here / "run" / "embeddings" / "seed-0.npz", allow_pickle=False) as saved:
+        assert saved["node_ids"].tolist() == people
+        assert saved["points"].shape == saved["tangent"].shape == (12, 5)
+    # from elsewhere: the run knows where its files are
+    os.chdir(here / "run")
+    assert "12 nodes" in command.works("resume", ".")
+    os.chdir(here)
+    (here / "in" / "friends.csv").write_text("ann,bob\n" + "".join(f"{a},{b}\n" for a, b in edges[1:-1]))
+    assert "was trained on another graph" in command.fails("resume", "run")
+    (here / "in" / "friends.csv").unlink()
+    assert "friends.csv" in command.fails("resume", "run")
+
+
+def test_a_name_with_brackets_is_shown_as_it_is(here, command):
+    (here / "[bold]a.csv").write_text("a,b\nb,c\nc,d\nd,a\nd,e\ne,f\na,f\nf,g\n")
+    out = command.works("train", "reconstruction", "--data", "[bold]a.csv", *SMALL, "--out", "[red]")
+    assert "[bold]a.csv: 7 nodes" in out
+    assert "Written to [red]" in out
+
+
+def test_flags_override_the_config_file(here, command):
+    settings = {"task": "links", "data": "cycle", "space": "H4", "epochs": 3, "lr": "1e-3", "bias": True, "patience": 9}
+    (here / "c.yaml").write_text(yaml.safe_dump(settings))
+    flags = ("--space", "E4", "--epochs", "2", "--no-bias", "--patience", "7")
+    command.works("train", "links", "--config", "c.yaml", *flags, "--out", "run")
+    saved = yaml.safe_load((here / "run" / "config.yaml").read_text())
+    changed = {"space": "E4", "epochs": 2, "bias": False, "patience": 7, "lr": 0.001}
+    assert {key: saved[key] for key in settings} == settings | changed
+    assert Config.checked(saved).model_dump() == saved
+
+
+def test_every_key_is_a_flag_of_a_task_that_needs_it(command):
+    helps = {task: command.works("train", task, "--help") for task in ("reconstruction", "classification", "links")}
+    for name, field in Config.model_fields.items():
+        flag = "--" + name.replace("_", "-")
+        told = [task for task, text in helps.items() if f" {flag} " in text]
+        about = field.description.split(":")[0].lower()
+        assert told == ([] if name == "task" else [about] if about in helps else list(helps)), name
+
+
+def test_help_teaches(command):
+    text = command.works("train", "links", "--help")
+    for panel in ("Data", "Model", "Training", "Seeds and device"):
+        assert f"─ {panel} ─" in text
+    words = " ".join(text.replace("│", " ").split())
+    assert "Example: qgcn train links --data" in words
+    for told in (
+        "(default: 0.01)",
+        "(default: 0.0001)",
+        "(sum, mean, sym; default: sym)",
+        "(default: runs/TASK-DATA-MODEL-SPACE)",
+    ):
+        assert told in words
+
+
+def test_folders_get_names_of_their_own(here, command):
+    for _ in range(2):
+        command.works("train", "links", "--data", "cycle", *SMALL)
+    assert sorted(os.listdir(here / "runs")) == ["links-cycle-qgcn-Q3,2", "links-cycle-qgcn-Q3,2-2"]
+
+
+def test_datasets_lists_names_that_train_knows(here, command):
+    (here / "power").mkdir()
+    (here / "power" / "power.edges.csv").write_text("")
+    rows = [line.replace("│", " ").split() for line in command.works("datasets", "--root", here).splitlines() if "│" in line]
+    table = {row[0]: row[1:] for row in rows}
+    assert table["cora"] == ["2,708", "5,278", "1,433", "7", "no"]
+    assert table["power"] == ["4,941", "6,594", "yes"]
+    assert table["torus-with-trees"] == ["252", "288", "generated"]
+
+
+def test_help_does_not_wait_for_what_it_does_not_need():
+    code = "import sys, qgcn.cli\ntry: qgcn.cli.main(['train', 'links', '--help'])\nexcept SystemExit: pass\n"
+    code += "print([name for name in ('torch_geometric', 'lightning_fabric', 'sklearn', 'networkx') if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+# --- what is wrong -------------------------------------------------------------------------------------------------------
+
+GRAPH = "".join(f"{a},{b}\n" for a in range(12) for b in range(a + 1, a + 3) if b < 12)
+FILES = {
+    "graph.csv": GRAPH,
+    "empty.csv": "",
+    "one.csv": "1\n2\n3\n",
+    "graph.pdf": "1,2\n",
+    "nan.csv": "id,a,b\n" + "".join(f"{k},1,{'nan' if k == 5 else k}\n" for k in range(12)),
+    "few.csv": "id,a\n0,1\n",
+    "labels.csv": "id,label\n0,a\n1,b\n99,a\n",
+    "key.yaml": "data: cycle\nepocs: 3\n",
+    "type.yaml": "data: cycle\nepochs: many\n",
+    "list.yaml": "- data\n- epochs\n",
+    "broken.yaml": "data: [cycle\n",
+    "other.yaml": "task: reconstruction\ndata: cycle\n",
+    "small.yaml": "data: cycle\ndropout: 0.5\n",
+}
+LINKS = ("train", "links")
+CASES = {
+    "no data": (LINKS, "no data: give --data NAME or --data FILE"),
+    "missing file": ((*LINKS, "--data", "none.csv"), "no file and no data set 'none.csv'"),
+    "misspelt data set": ((*LINKS, "--data", "corra"), "no file and no data set 'corra'; did you mean 'cora'?"),
+    "empty file": ((*LINKS, "--data", "empty.csv"), "empty.csv"),
+    "one column": ((*LINKS, "--data", "one.csv"), "one.csv has 1 column: expected two ids and perhaps a weight"),
+    "unknown format": ((*LINKS, "--data", "graph.pdf"), "cannot read a graph from"),
+    "folder as data": ((*LINKS, "--data", "."), "cannot read a graph from"),
+    "NaN": ((*LINKS, "--data", "graph.csv", "--features", "nan.csv"), "nan.csv, line 7: column 'b' of node 5 is nan"),
+    "missing features": ((*LINKS, "--data", "graph.csv", "--features", "none.csv"), "none.csv"),
+    "few features": (
+        (*LINKS, "--data", "graph.csv", "--features", "few.csv"),
+        "few.csv has no features for node 1 and 10 others",
+    ),
+    "label of nobody": (
+        ("train", "classification", "--data", "graph.csv", "--labels", "labels.csv"),
+        "labels.csv, line 4: node 99 has a label, but is not in the graph",
+    ),
+    "no labels": (("train", "classification", "--data", "cycle"), "classification needs labels, but cycle has none"),
+    "unknown space": ((*LINKS, "--data", "cycle", "--space", "R10"), "unknown space 'R10': expected E10, H10"),
+    "impossible space": ((*LINKS, "--data", "cycle", "--space", "Q0,0"), "no space 'Q0,0': time_dim must be at least 1, got 0"),
+    "unknown model": ((*LINKS, "--data", "cycle", "--model", "hgc"), "no model 'hgc'; did you mean 'hgcn'?"),
+    "model elsewhere": ((*LINKS, "--data", "cycle", "--model", "gcn", "--space", "H4"), "gcn lives in a Euclidean space"),
+    "foreign option": ((*LINKS, "--data", "cycle", "--model", "gcn", "--attention"), "gcn has no option 'attention'"),
+    "unknown task": (("train", "lnks"), "lnks"),
+    "unknown flag": ((*LINKS, "--data", "cycle", "--epocs", "3"), "--epochs"),
+    "no number": ((*LINKS, "--data", "cycle", "--epochs", "many"), "--epochs"),
+    "no whole number": ((*LINKS, "--data", "cycle", "--patience", "1.5"), "--patience"),
+    "out of range": ((*LINKS, "--data", "cycle", "--dropout", "2"), "dropout: input should be less than 1, got 2.0"),
+    "not finite": ((*LINKS, "--data", "cycle", "--lr", "inf"), "lr: input should be a finite number, got inf"),
+    "flag over file": ((*LINKS, "--config", "small.yaml", "--lr", "0"), "qgcn: lr: input should be greater than 0, got 0.0"),
+    "unknown choice": ((*LINKS, "--data", "cycle", "--protocol", "any"), "protocol: input should be 'leak-free' or 'hgcn'"),
+    "unknown key": ((*LINKS, "--config", "key.yaml"), "unknown key 'epocs' in key.yaml; did you mean 'epochs'?"),
+    "wrong type": ((*LINKS, "--config", "type.yaml"), "epochs in type.yaml: input should be a valid integer"),
+    "no keys": ((*LINKS, "--config", "list.yaml"), "list.yaml must hold keys and values"),
+    "no YAML": ((*LINKS, "--config", "broken.yaml"), "broken.yaml is not YAML"),
+    "no config": ((*LINKS, "--config", "none.yaml"), "no config file none.yaml"),
+    "folder as config": ((*LINKS, "--config", "."), "cannot read config file .: Is a directory"),
+    "config of another task": (
+        (*LINKS, "--config", "other.yaml"),
+        "other.yaml is for reconstruction, but the command is for links",
+    ),
+    "option of another graph": ((*LINKS, "--data", "graph.csv", "--degree-features"), "is for named data sets only"),
+    "out below a file": ((*LINKS, "--data", "cycle", "--out", "graph.csv/run"), "graph.csv is not a folder"),
+    "out is a file": ((*LINKS, "--data", "cycle", "--out", "graph.csv"), "graph.csv is not a folder"),
+    "out not writable": ((*LINKS, "--data", "cycle", "--out", "/proc/none"), "cannot write to /proc/none: "),
+    "out in use": ((*LINKS, "--data", "cycle", "--out", "."), ". is not empty; choose another folder"),
+    "diverging": ((*LINKS, "--data", "cycle", "--lr", "1e30", "--out", "a/b"), "training diverged: "),
+    "diverging, own folder": ((*LINKS, "--data", "cycle", "--lr", "1e30"), "try a smaller lr"),
+    "resume nothing": (("resume", "none"), "none holds no run: there is no none/config.yaml"),
+    "resume a file": (("resume", "graph.csv"), "graph.csv holds no run"),
+    "resume without folder": (("resume",), "DIR"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_wrong_is_said_in_one_line(here, command, case):
+    for name, content in FILES.items():
+        (here / name).write_text(content)
+    arguments, expected = CASES[case]
+    assert expected in command.fails(*arguments)
+
+
+def test_no_gpu_is_said_in_one_line(command, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    expected = "device cuda was asked for, but PyTorch sees no GPU; use cpu or auto"
+    assert expected in command.fails(*LINKS, "--data", "cycle", "--device", "cuda")
+
+
+def test_a_folder_with_a_run_is_not_used_again(here, command):
+    command.works(*LINKS, "--data", "cycle", *SMALL, "--out", "run")
+    assert "run holds a run already; resume it (qgcn resume run)" in command.fails(*LINKS, "--data", "cycle", "--out", "run")
+
+
+def test_the_real_process_says_it_too(command, here):
+    (here / "graph.csv").write_text(GRAPH)
+    for arguments, expected in [CASES["misspelt data set"], CASES["out below a file"]]:
+        process = command.start(*arguments)
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, out) == (2, "")
+        command.one_line(err)
+        assert expected in err
+    assert os.listdir(here) == ["graph.csv"]
