@@ -140,10 +140,9 @@ _EXPONENT_BITS: Final = {torch.float32: (torch.int32, -(1 << 23)), torch.float64
 
 def nearest_power_of_two(x: Tensor) -> Tensor:
     """Return the power of two nearest to ``x`` by ratio, with the sign of ``x``: multiplying by it does not round."""
-    if _under_vmap():
-        result: Tensor = _NearestPowerOfTwo.apply(x)
-        return result
-    return _NearestPowerOfTwo.forward(x)
+    function: Any = _NearestPowerOfTwo
+    result: Tensor = function.apply(x) if _under_vmap() else function.forward(x)
+    return result
 
 
 class _NearestPowerOfTwo(Function):

@@ -67,7 +67,8 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
 
     def translate(self, x: Tensor, b: Tensor) -> Tensor:
         """Translate points ``x`` by a bias ``b``, a tangent vector at the origin, shapes ``(..., d)``."""
-        return self.expmap(x, self.transp0(x, b))
+        moved: Tensor = self.expmap(x, self.transp0(x, b))
+        return moved
 
     def fold0(self, u: Tensor) -> Tensor:
         """Return ``logmap0(expmap0(u))``, for which most spaces know a shorter way; the identity near the origin."""

@@ -68,7 +68,8 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
         self._check(x=x, b=b)
         return x + b
 
-    translate0 = translate
+    def translate0(self, u: Tensor, b: Tensor) -> Tensor:
+        return self.translate(u, b)
 
     def dist(self, x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
         self._check(x=x, y=y)

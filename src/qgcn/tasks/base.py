@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from qgcn.manifolds import Space
+from qgcn.manifolds import Space, Stereographic
 from qgcn.models import EuclideanNetwork, TangentNetwork, build
-from qgcn.nn import EdgeDropout, adjacency, to_csr
+from qgcn.nn import DoubleProjection, EdgeDropout, adjacency, to_csr
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -106,9 +106,10 @@ class Task(ABC):
             x = torch.cat((x, extra), dim=1) if x.layout == torch.strided else torch.cat((x, extra.to_sparse()), dim=1)
         self.in_features = int(x.shape[1])
         encoder = self.build_predictor().encoder
-        self.takes_matrix = isinstance(encoder, TangentNetwork)  # of adjacency; PyG's networks take edges
-        self.x = _layout(x, self.takes_matrix or encoder.takes_sparse)
+        self.takes_matrix = isinstance(encoder, TangentNetwork)  # of adjacency; PyG's networks take edges, without weights
+        self.x = _layout(x, isinstance(encoder, TangentNetwork) or encoder.takes_sparse)
         edges, weights = self.message_edges(data)
+        weights = torch.ones(edges.shape[1], dtype=torch.float64) if weights is None else weights.double()
         aggregation = self.options.get("aggregation", "sym")
         self.graph = adjacency(edges, self.num_nodes, weights, aggregation=aggregation) if self.takes_matrix else edges
         self.edge_dropout = edge_dropout
@@ -171,9 +172,11 @@ class Task(ABC):
             self.thinning = self.thinning.to(device, dtype)
 
     def can_batch(self) -> bool:
-        """Tell whether seeds can be trained as one batch: all randomness of the model must be keyed."""
-        foreign = [m for m in self.build_predictor().modules() if isinstance(m, nn.Dropout)]
-        return self.batchable and self.takes_matrix and not foreign
+        """Tell whether seeds can be trained as one batch: all randomness must be keyed, and vmap know every operation."""
+        modules = list(self.build_predictor().modules())
+        unkeyed = any(isinstance(module, DoubleProjection) and module.perturbation > 0 for module in modules)
+        scripted = any(isinstance(module, Stereographic) for module in modules)  # geoopt's scripted functions refuse vmap
+        return self.batchable and self.takes_matrix and not unkeyed and not scripted
 
 
 def check_features(x: Tensor) -> None:

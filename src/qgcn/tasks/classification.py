@@ -66,17 +66,22 @@ class NodeClassification(Task):
         if head not in ("convolution", "linear"):
             raise ValueError(f"head must be 'convolution' or 'linear', got {head!r}")
         self.head = head
-        self.y = data.y
+        self.y: Tensor = data.y
         self.classes = int(data.y.max()) + 1
-        self.nodes = {name: getattr(data, f"{name}_mask").nonzero().squeeze(1) for name in ("train", "val", "test")}
+        masks = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
+        for name, mask in masks.items():
+            if mask is None:
+                raise ValueError(f"classification needs a split, but the graph has no {name}_mask; see qgcn.data.split_nodes")
+        self.nodes: dict[str, Tensor] = {name: mask.nonzero().squeeze(1) for name, mask in masks.items() if mask is not None}
         for name, nodes in self.nodes.items():
             if nodes.numel() == 0:
                 raise ValueError(f"classification needs {name} nodes, but the {name} mask is empty")
+        self.train_labels = self.y[self.nodes["train"]]
         super().__init__(data, **options)
 
     def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
         """Return all edges."""
-        return data.edge_index, getattr(data, "edge_weight", None)  # type: ignore[return-value]
+        return data.edge_index, getattr(data, "edge_weight", None)
 
     def build_predictor(self) -> NodeClassifier:
         """Build an encoder and a classifier; PyG's networks classify with their last layer."""
@@ -95,12 +100,13 @@ class NodeClassification(Task):
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Return the training nodes and their labels: nothing is drawn."""
-        return self.nodes["train"], self.y[self.nodes["train"]]
+        return self.nodes["train"], self.train_labels
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the accuracy on validation."""
         nodes = self.nodes["val"]
-        return (prediction[nodes].argmax(-1) == self.y[nodes]).double().mean()
+        right: Tensor = prediction[nodes].argmax(-1) == self.y[nodes]
+        return right.double().mean()
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Return accuracy and both F1 scores."""
@@ -115,5 +121,5 @@ class NodeClassification(Task):
     def to(self, device: torch.device, dtype: torch.dtype) -> None:
         """Move all tensors."""
         super().to(device, dtype)
-        self.y = self.y.to(device)
+        self.y, self.train_labels = self.y.to(device), self.train_labels.to(device)
         self.nodes = {name: nodes.to(device) for name, nodes in self.nodes.items()}

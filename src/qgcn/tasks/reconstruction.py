@@ -101,7 +101,7 @@ class Reconstruction(Task):
 
     def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
         """Return all edges."""
-        return data.edge_index, getattr(data, "edge_weight", None)  # type: ignore[return-value]
+        return data.edge_index, getattr(data, "edge_weight", None)
 
     def build_predictor(self) -> Reconstructor:
         """Build an encoder and the objective."""
