@@ -23,9 +23,9 @@ def test_demo_embeds_the_graph_and_says_so():
     assert "150/150" in result.stdout
 
 
-def test_version_and_help():
-    assert run("--version").stdout == f"qgcn {qgcn.__version__}\n"
-    assert "--space" in run("demo", "--help").stdout
+def test_version_and_help(command):
+    assert command.works("--version") == f"qgcn {qgcn.__version__}\n"
+    assert "--space" in command.works("demo", "--help")
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,12 @@ def test_version_and_help():
         (("damo",), "damo"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(arguments, expected):
-    result = run(*arguments)
-    assert result.returncode == 2
-    assert result.stdout == ""
+def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(command, arguments, expected):
+    assert expected in command.fails(*arguments)
+
+
+def test_the_module_is_the_command():
+    result = run("demo", "--space", "R10")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("qgcn: unknown space 'R10'")
     assert result.stderr.count("\n") == 1
-    assert result.stderr.startswith("qgcn: ")
-    assert expected in result.stderr

@@ -49,7 +49,7 @@ def test_config_survives_yaml(tmp_path):
     ],
 )
 def test_config_names_what_is_wrong(values, expected):
-    with pytest.raises(ValueError, match=".") as error:
+    with pytest.raises(ValueError, match=r".") as error:
         Config.checked(LEAST | values, "c.yaml")
     assert expected in str(error.value)
     assert "\n" not in str(error.value)

@@ -13,12 +13,16 @@ import torch
 from qgcn.training.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
 
 
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
 def test_write_atomically_replaces_the_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
     write_atomically(path, lambda temporary: temporary.write_text("new") and None)
     assert path.read_text() == "new"
-    assert os.listdir(tmp_path) == ["file"]
+    assert names(tmp_path) == ["file"]
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt(), ValueError("no")])
@@ -33,7 +37,7 @@ def test_a_failing_writer_leaves_the_old_file_and_nothing_else(tmp_path, error):
     with pytest.raises(type(error)):
         write_atomically(path, write)
     assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["file"]
+    assert names(tmp_path) == ["file"]
 
 
 def test_a_writer_that_fails_before_it_writes_leaves_nothing(tmp_path):
@@ -41,7 +45,7 @@ def test_a_writer_that_fails_before_it_writes_leaves_nothing(tmp_path):
         write_json(tmp_path / "file", object())
     with pytest.raises(FileNotFoundError):
         write_json(tmp_path / "none" / "file", 1)
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 def test_a_killed_writer_leaves_no_half_file_under_the_name(tmp_path):
@@ -69,7 +73,7 @@ files.write_atomically(Path("file"), write)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert (tmp_path / "file").read_text() == "old"
-    hidden = [name for name in os.listdir(tmp_path) if name != "file"]
+    hidden = [name for name in names(tmp_path) if name != "file"]
     assert len(hidden) == 1
     assert hidden[0].startswith(".file.")
 
@@ -113,7 +117,7 @@ def test_damaged_tensors_are_told(tmp_path):
 def test_check_writable_creates_nothing(tmp_path):
     check_writable(tmp_path / "a" / "b")
     check_writable(tmp_path)
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 def test_check_writable_tells_what_is_in_the_way(tmp_path):

@@ -1,8 +1,8 @@
 """A run and its folder: what is written, what is refused, what is taken back."""
 
 import json
-import os
 import shutil
+import signal
 import time
 
 import numpy as np
@@ -19,6 +19,10 @@ SMALL = {"task": "classification", "data": "stochastic-block", "space": "Q5,2", 
 
 def config(**settings):
     return Config.checked(SMALL | settings)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
 
 
 def files(folder):
@@ -157,26 +161,26 @@ def test_start_refuses_a_folder_in_use(finished, tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(FileExistsError, match="is not empty"):
         Run.start(config(), tmp_path)
-    assert os.listdir(tmp_path) == ["letter.txt"]
+    assert names(tmp_path) == ["letter.txt"]
 
 
 def test_nothing_is_written_before_training_or_without_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Run.start(config(), tmp_path / "run")
     Run.start(config(epochs=1, seeds=1), None).train()
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 def test_divergence_leaves_nothing_unless_there_is_a_checkpoint(tmp_path):
     wild = {"lr": 1e30, "epochs": 50, "task": "links", "eval_every": 2}
     with pytest.raises(Diverged, match=r"smaller lr$"):
         Run.start(config(**wild), tmp_path / "a" / "b").train()
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
     (tmp_path / "mine").mkdir()
     with pytest.raises(Diverged):
         Run.start(config(**wild), tmp_path / "mine").train()
     assert files(tmp_path) == {}
-    assert os.listdir(tmp_path) == ["mine"]
+    assert names(tmp_path) == ["mine"]
     with pytest.raises(Diverged, match=r"\(what was measured until then is in .*kept\)$"):
         Run.start(config(**wild, checkpoint_seconds=0), tmp_path / "kept").train()
     assert "config.yaml" in files(tmp_path / "kept")
@@ -213,7 +217,6 @@ def test_deterministic_runs_insist_and_give_back(settings):
 
 def test_a_signal_stops_after_the_epoch_and_the_rest_is_trained_later(tmp_path):
     """Several groups of seeds: the first is done, the second interrupted, the third not begun."""
-    import signal
 
     class Stop(Watch):
         def progress(self, progress):
@@ -227,7 +230,7 @@ def test_a_signal_stops_after_the_epoch_and_the_rest_is_trained_later(tmp_path):
     with pytest.raises(Interrupted, match="interrupted at epoch 2"):
         Run.start(config(**settings), broken).train(Stop())
     assert signal.getsignal(signal.SIGTERM) is handlers
-    assert sorted(os.listdir(broken / "weights")) == ["seed-0.safetensors"]
+    assert names(broken / "weights") == ["seed-0.safetensors"]
     assert not (broken / "results.json").exists()
     Run.resume(broken).train()
     for name, content in files(whole).items():

@@ -28,4 +28,5 @@ def datasets(
         table.add_row(entry.name, *counts, here)
     console = Console()
     console.print(table)
-    console.print("All serve reconstruction and links, those with classes classification too. What is not here is downloaded, but for wordnet-nouns.")
+    about = "All serve reconstruction and links, those with classes classification too."
+    console.print(f"{about} What is not here is downloaded, but for wordnet-nouns.", soft_wrap=True)

@@ -78,7 +78,7 @@ class Dropout(nn.Module):
             return u
         if self.key is None:
             return nn.functional.dropout(u, self.p)
-        return u * keyed_mask(self.key, u, 1 - self.p) / (1 - self.p)
+        return u * keyed_mask(self.key, u, 1 - self.p).div_(1 - self.p)  # scaling the mask costs no pass of the gradient
 
     def extra_repr(self) -> str:
         """Show the probability."""

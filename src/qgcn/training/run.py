@@ -239,8 +239,12 @@ class Run:
         for seeds in groups:
             trainer = self._trainer(seeds)
             self.trainers |= {seed: (trainer, index) for index, seed in enumerate(seeds)}
-        self.results = json.loads(((self.folder or Path()) / "results.json").read_text(encoding="utf-8"))["seeds"]
-        return summarize(self.results)
+        path = (self.folder or Path()) / "results.json"
+        try:
+            self.results = json.loads(path.read_text(encoding="utf-8"))["seeds"]
+            return summarize(self.results)
+        except (ValueError, TypeError, KeyError):
+            raise ValueError(f"{path} is damaged; delete it to have it written again") from None
 
     def embedding(self, seed: int) -> tuple[torch.Tensor, Any]:
         """Return the best embedding of a trained seed and its space."""
