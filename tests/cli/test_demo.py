@@ -1,5 +1,6 @@
 """The real command in a real process."""
 
+import signal
 import subprocess
 import sys
 
@@ -41,6 +42,16 @@ def test_version_and_help(command):
 )
 def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(command, arguments, expected):
     assert expected in command.fails(*arguments)
+
+
+def test_ctrl_c_is_answered_in_one_line(command):
+    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    try:
+        assert command.fails("demo", "--steps", "1000000") == "qgcn: interrupted\n"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_the_module_is_the_command():

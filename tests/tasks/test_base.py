@@ -115,16 +115,16 @@ def test_the_graph_is_the_adjacency_of_the_message_edges(aggregation):
     task = NodeClassification(given, aggregation=aggregation)
     expected = adjacency(given.edge_index, 24, given.edge_weight, aggregation=aggregation)
     torch.testing.assert_close(task.graph.to_dense(), expected.to_dense())
-    assert torch.equal(NodeClassification(given, model="gcn").graph, given.edge_index)
+    assert torch.equal(NodeClassification(given, model="gat").graph, given.edge_index)
 
 
-@pytest.mark.parametrize("model", ["qgcn", "gcn"])
+@pytest.mark.parametrize("model", ["qgcn", "gat"])
 def test_edges_are_left_out_in_both_directions_for_a_step_only(model):
     task = NodeClassification(graph(), model=model, edge_dropout=0.5)
     whole = task.graph.to_dense().clone() if model == "qgcn" else task.graph.clone()
 
     def edges_of(drawn):
-        if model == "gcn":
+        if model == "gat":
             return {tuple(pair) for pair in drawn.t().tolist()}
         dense = drawn.to_dense()
         return {tuple(pair) for pair in (dense - torch.diag(dense.diagonal())).nonzero().tolist()}

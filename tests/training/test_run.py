@@ -236,3 +236,17 @@ def test_a_signal_stops_after_the_epoch_and_the_rest_is_trained_later(tmp_path):
     for name, content in files(whole).items():
         if not name.startswith("checkpoints"):
             assert files(broken)[name] == content, name
+
+
+def test_a_second_ctrl_c_stops_at_once_and_the_run_can_still_be_resumed(finished, tmp_path):
+    class Stop(Watch):
+        def progress(self, progress):
+            if progress.epoch == 2:
+                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        Run.start(config(), tmp_path / "run").train(Stop())
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    Run.resume(tmp_path / "run").train()
+    assert (tmp_path / "run" / "results.json").read_bytes() == (finished / "results.json").read_bytes()

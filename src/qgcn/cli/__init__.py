@@ -1,49 +1,23 @@
 """The command line."""
 
 import sys
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
 import typer
 
-from qgcn.cli.datasets import datasets
-from qgcn.cli.demo import demo
-from qgcn.cli.train import resume, train
+__all__ = ["main"]
 
-__all__ = ["app", "main"]
-
-app = typer.Typer(
-    help="Graph learning in pseudo-Riemannian spaces.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-app.command()(demo)
-app.command()(datasets)
-app.add_typer(train, name="train")
-app.command()(resume)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from qgcn import __version__
-
-        typer.echo(f"qgcn {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    """Graph learning in pseudo-Riemannian spaces."""
+_TYPERS_INTERRUPT = 130  # what Typer returns, without a word, after Ctrl-C
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: what a user gave wrong is answered with one line on stderr and exit code 2."""
     try:
+        from qgcn.cli.app import app  # here, so that Ctrl-C is answered while PyTorch is being imported
+
         status = app(arguments, standalone_mode=False)
+        if status == _TYPERS_INTERRUPT:
+            raise KeyboardInterrupt
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted")
     except typer.TyperException as error:

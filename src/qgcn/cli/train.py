@@ -52,7 +52,14 @@ def _command(task: str) -> Callable[..., None]:
         values |= flags
         if "data" not in values:
             raise ValueError("no data: give --data NAME or --data FILE (qgcn datasets lists the names)")
-        _train(_checked(values | {"task": task}, config_file, flags), out)
+
+        def prepare() -> "Run":
+            config = _checked(values | {"task": task}, config_file, flags)
+            from qgcn.training.run import Run
+
+            return Run.start(config, _free_folder(config) if out is None else out)
+
+        _go(prepare)
 
     parameters = [
         _option("config", Path, "YAML file of keys; flags override it.", "FILE"),
@@ -132,15 +139,6 @@ def resume(
     _go(prepare)
 
 
-def _train(config: Config, out: Path | None) -> None:
-    def prepare() -> "Run":
-        from qgcn.training.run import Run
-
-        return Run.start(config, _free_folder(config) if out is None else out)
-
-    _go(prepare)
-
-
 def _checked(values: dict[str, Any], file: Path | None, flags: Any = ()) -> Config:
     """Build the config, with files named from the root, so that a run can be resumed from any folder."""
     from qgcn.data.load import is_known
@@ -164,27 +162,19 @@ def _free_folder(config: Config) -> Path:
 
 def _go(prepare: Callable[[], "Run"]) -> None:
     """Prepare a run, train it, show what came out; a wish to stop is answered with the way to go on."""
+    console = Console()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    run = None
     try:
         run = prepare()
-    except KeyboardInterrupt:
-        raise ValueError("interrupted before training began; nothing was written") from None
-    from qgcn.training.run import Interrupted
-
-    console = Console()
-    _print_settings(run, console)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    try:
+        _print_settings(run, console)
         with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
             summary = run.train(_Bars(bars, run))
-    except Interrupted as stop:
-        raise ValueError(f"interrupted at epoch {stop.epoch}; go on with: {_how_to_resume(run)}") from None
-    except KeyboardInterrupt:  # the second Ctrl-C: not even the current step was waited for
-        raise ValueError(f"interrupted; go on from the last checkpoint with: {_how_to_resume(run)}") from None
+    except KeyboardInterrupt as stop:  # Interrupted, or the second Ctrl-C, which does not wait for the current step
+        if run is None or run.folder is None or not (run.folder / "config.yaml").exists():
+            raise ValueError("interrupted before training began; nothing was written") from None
+        raise ValueError(f"{str(stop) or 'interrupted'}; go on with: qgcn resume {shlex.quote(str(run.folder))}") from None
     _print_results(run, summary, console)
-
-
-def _how_to_resume(run: "Run") -> str:
-    return f"qgcn resume {shlex.quote(str(run.folder))}"
 
 
 class _Bars:

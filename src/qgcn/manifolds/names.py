@@ -30,7 +30,8 @@ def parse_space(name: str, *, beta: float = -1.0, learnable: bool = False) -> Sp
 
     Args:
         name: The name; case does not matter, spaces are ignored.
-        beta: Minus the squared radius of ``H``, ``S`` and ``Q`` factors, negative; their curvatures are ``1 / beta``, up to sign.
+        beta: Minus the squared radius of ``H``, ``S`` and ``Q`` factors, negative; their curvatures are
+            ``1 / beta`` up to sign.
         learnable: Make the curvatures parameters.
 
     Raises:

@@ -74,6 +74,11 @@ class Task(ABC):
     batchable: ClassVar[bool] = True
     """Whether several seeds can be trained as one batch."""
 
+    keyed: bool
+    """Whether the model's dropout is keyed; that of PyG's networks draws from PyTorch's global generator."""
+    takes_matrix: bool
+    """Whether the model takes a matrix of adjacency; others take edges, without weights."""
+
     def __init__(
         self,
         data: "Data",
@@ -99,23 +104,24 @@ class Task(ABC):
             check_features(x)
             x = normalize_rows(x) if row_normalize else x
         if x is None or one_hot:
-            identity = torch.sparse.spdiags(torch.ones(1, self.num_nodes), torch.zeros(1, dtype=torch.int64), (self.num_nodes,) * 2)
+            identity = torch.sparse.spdiags(
+                torch.ones(1, self.num_nodes), torch.zeros(1, dtype=torch.int64), (self.num_nodes,) * 2
+            )
             x = identity if x is None else torch.cat((x.to_sparse(), identity), dim=1)
         if extra is not None:
             check_features(extra)
             x = torch.cat((x, extra), dim=1) if x.layout == torch.strided else torch.cat((x, extra.to_sparse()), dim=1)
         self.in_features = int(x.shape[1])
         encoder = self.build_predictor().encoder
-        self.takes_matrix = isinstance(encoder, TangentNetwork)  # of adjacency; PyG's networks take edges, without weights
+        self.keyed = isinstance(encoder, TangentNetwork)
+        self.takes_matrix = isinstance(encoder, TangentNetwork) or encoder.takes_matrix
         self.x = _layout(x, isinstance(encoder, TangentNetwork) or encoder.takes_sparse)
         edges, weights = self.message_edges(data)
+        # in float64, whatever the run's type: rounded once, after they are normalised
         weights = torch.ones(edges.shape[1], dtype=torch.float64) if weights is None else weights.double()
-        aggregation = self.options.get("aggregation", "sym")
-        self.graph = adjacency(edges, self.num_nodes, weights, aggregation=aggregation) if self.takes_matrix else edges
+        self._edges, self._weights = edges, weights
         self.edge_dropout = edge_dropout
-        self.thinning = None
-        if edge_dropout > 0 and self.takes_matrix:
-            self.thinning = EdgeDropout(edges, self.num_nodes, weights, p=edge_dropout, aggregation=aggregation)
+        Task.to(self, torch.device("cpu"), torch.float32)
 
     def thinned_graph(self, generator: torch.Generator) -> Tensor:
         """Return the graph for one training step, some of its edges left out."""
@@ -165,18 +171,21 @@ class Task(ABC):
     def to(self, device: torch.device, dtype: torch.dtype) -> None:
         """Move all tensors to a device, and the features to a type."""
         self.x = self.x.to(device=device, dtype=dtype)
-        self.graph = self.graph.to(device)
-        if self.graph.is_floating_point():
-            self.graph = self.graph.to(dtype)
-        if self.thinning is not None:
-            self.thinning = self.thinning.to(device, dtype)
+        self.thinning: EdgeDropout | None = None
+        if not self.takes_matrix:
+            self.graph = self._edges.to(device)
+            return
+        graph, aggregation = (self._edges, self.num_nodes, self._weights), self.options.get("aggregation", "sym")
+        self.graph = adjacency(*graph, aggregation=aggregation).to(device=device, dtype=dtype)
+        if self.edge_dropout > 0:
+            self.thinning = EdgeDropout(*graph, p=self.edge_dropout, aggregation=aggregation).to(device, dtype)
 
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch: all randomness must be keyed, and vmap know every operation."""
         modules = list(self.build_predictor().modules())
         unkeyed = any(isinstance(module, DoubleProjection) and module.perturbation > 0 for module in modules)
         scripted = any(isinstance(module, Stereographic) for module in modules)  # geoopt's scripted functions refuse vmap
-        return self.batchable and self.takes_matrix and not unkeyed and not scripted
+        return self.batchable and self.keyed and not unkeyed and not scripted
 
 
 def check_features(x: Tensor) -> None:
@@ -200,5 +209,3 @@ def normalize_rows(x: Tensor) -> Tensor:
     """Divide each row by its sum of magnitudes; rows of zeros stay."""
     total = x.abs().sum(dim=1, keepdim=True)
     return x / torch.where(total > 0, total, 1)
-
-

@@ -72,8 +72,8 @@ class Reconstruction(Task):
     Args:
         data: The graph; its features are used only if asked for.
         objective: ``neighbours``: each neighbour against all nodes that are none, a softmax over squared distances with a
-            learned temperature; ``paper``: the paper's, which is unbounded below; ``distortion``: squared distances against those
-            of the graph.
+            learned temperature; ``paper``: the paper's, which is unbounded below; ``distortion``: squared distances against
+            those of the graph.
         balance: Let nodes count equally instead of edges.
         use_features: Start from the node features instead of one-hot ones.
         options: As for :class:`Task`.

@@ -95,7 +95,7 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "embedding_")
         data = as_data(graph)
         if data.num_nodes != self.n_features_in_ or not np.array_equal(data.edge_index.numpy(), self._edges):
-            raise ValueError("transform needs the graph that was fitted: this embedding has no rule for other graphs; fit it instead")
+            raise ValueError("transform needs the graph that was fitted: there is no rule for other graphs, fit those instead")
         return self.embedding_
 
     def _train(self, graph: Any, y: Any) -> None:

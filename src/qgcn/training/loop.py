@@ -81,7 +81,7 @@ class Trainer:
         self.best_epoch = torch.zeros(len(self.seeds), dtype=torch.int64, device=device)
         self.stopped = torch.zeros(len(self.seeds), dtype=torch.bool, device=device)
         self._all_stopped = False  # known here, so that no step waits for the device
-        self._foreign = not task.takes_matrix or config.perturbation > 0
+        self._foreign = not task.keyed or config.perturbation > 0
         self.optimiser = self._optimiser()
         self.seconds = 0.0
 

@@ -39,7 +39,7 @@ _MAY_CHANGE = ("checkpoint_seconds",)
 """Settings that have no part in what is learned."""
 
 
-class Interrupted(Exception):  # noqa: N818
+class Interrupted(KeyboardInterrupt):
     """The run was asked to stop; its folder can be resumed.
 
     Args:
