@@ -3,11 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from qgcn import geometry, manifolds, optim
-from qgcn.manifolds import PseudoHyperboloid, parse_space
-
 if TYPE_CHECKING:
-    from qgcn import data, kernels, metrics, models, nn, tasks, training
+    from qgcn import data, geometry, kernels, manifolds, metrics, models, nn, optim, tasks, training
+    from qgcn.manifolds import PseudoHyperboloid, parse_space
     from qgcn.training.estimator import QGCNEmbedding
 
 __version__ = "0.1.0"
@@ -30,10 +28,13 @@ __all__ = [
 ]
 
 
+_HOMES = {"PseudoHyperboloid": "manifolds", "parse_space": "manifolds", "QGCNEmbedding": "training.estimator"}
+
+
 def __getattr__(name: str) -> Any:
-    """Import what needs PyTorch Geometric, SciPy or scikit-learn when it is first used: importing the package stays light."""
-    if name == "QGCNEmbedding":
-        return import_module("qgcn.training.estimator").QGCNEmbedding
-    if name in ("data", "kernels", "metrics", "models", "nn", "tasks", "training"):
+    """Import a name when it is first used: importing the package stays light, and a command can be stopped from the start."""
+    if name in _HOMES:
+        return getattr(import_module(f"qgcn.{_HOMES[name]}"), name)
+    if name in __all__:
         return import_module(f"qgcn.{name}")
     raise AttributeError(f"module 'qgcn' has no attribute {name!r}")

@@ -250,3 +250,19 @@ def test_a_second_ctrl_c_stops_at_once_and_the_run_can_still_be_resumed(finished
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     Run.resume(tmp_path / "run").train()
     assert (tmp_path / "run" / "results.json").read_bytes() == (finished / "results.json").read_bytes()
+
+
+def test_classification_starts_from_the_embedding_of_another_run(tmp_path):
+    graph = {"data": "stochastic-block", "device": "cpu"}
+    Run.start(Config.checked(graph | {"task": "links", "epochs": 30}), tmp_path / "links").train()
+    settings = graph | {"task": "classification", "epochs": 30}
+    joined = Run(Config.checked(settings | {"start": str(tmp_path / "links")}))
+    alone = Run(Config.checked(settings))
+    assert joined.task.in_features == alone.task.in_features + 16
+    with np.load(tmp_path / "links" / "embeddings" / "seed-0.npz") as content:
+        torch.testing.assert_close(joined.task.x.to_dense()[:, -16:], torch.from_numpy(content["tangent"]))
+    joined.train()
+    with pytest.raises(ValueError, match="embeds other nodes"):
+        Run(Config.checked(settings | {"data": "tree", "task": "links", "start": str(tmp_path / "links")}))
+    with pytest.raises(FileNotFoundError, match="no finished run"):
+        Run(Config.checked(settings | {"start": str(tmp_path)}))

@@ -143,7 +143,7 @@ def _checked(values: dict[str, Any], file: Path | None, flags: Any = ()) -> Conf
     """Build the config, with files named from the root, so that a run can be resumed from any folder."""
     from qgcn.data.load import is_known
 
-    for name in ("data", "features", "labels"):
+    for name in ("data", "features", "labels", "start"):
         value = values.get(name)
         if isinstance(value, str) and value.strip() and not (name == "data" and is_known(value)) and Path(value).exists():
             values[name] = str(Path(value).absolute())

@@ -25,6 +25,7 @@ class Config(BaseModel):
     data: str = Field(description="Name of a data set, or the path of a graph: CSV, TSV, npz, GraphML.")
     features: str | None = Field(None, description="File of node features: CSV or TSV with ids first, npz or npy.")
     labels: str | None = Field(None, description="File of node labels: CSV or TSV, id and label.")
+    start: str | None = Field(None, description="Folder of a finished run whose embedding joins the features.")
     degree_features: bool = Field(False, description="Airport: add the one-hot degree of the hyperbolic literature.")
     one_hot: bool = Field(False, description="Append a one-hot of each node to its features.")
     row_normalize: bool = Field(True, description="Divide each node's features by their sum.")

@@ -9,6 +9,7 @@ import signal
 import statistics
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,7 +74,7 @@ class Run:
 
     =========================  ============================================================================
     ``config.yaml``            all settings, read back by ``resume``
-    ``environment.json``       versions, machine, number of threads; those of later sessions, if others
+    ``environment.json``       versions, machine, number of threads; those it was resumed with, if others
     ``metrics.jsonl``          one line for each validation of each seed
     ``checkpoints/``           the state of each group of seeds, safetensors
     ``weights/``               the best parameters of each seed, safetensors
@@ -101,8 +102,9 @@ class Run:
             data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels, **options)
         self.data = data
         self.fingerprint = "" if self.folder is None else _fingerprint(data)
+        extra = None if config.start is None else _embedding_of(Path(config.start), data)
         with torch.random.fork_rng(devices=[]):  # a task builds models to ask what they are
-            self.task: Task = TASKS[config.task](data, **config.task_options())
+            self.task: Task = TASKS[config.task](data, extra=extra, **config.task_options())
             self._can_batch = self.task.can_batch()
         self.fabric = _fabric(config)
         self.task.to(self.fabric.device, getattr(torch, config.precision))
@@ -281,7 +283,7 @@ class Run:
         return undo
 
     def _write_environment(self, path: Path) -> None:
-        """Say where the run takes place; a session elsewhere is added to the first."""
+        """Say where the run takes place; where it was resumed, if elsewhere, is added."""
         now = _environment(self.fabric)
         if path.exists():
             first = json.loads(path.read_text(encoding="utf-8"))
@@ -343,6 +345,22 @@ def summarize(results: list[dict[str, Any]]) -> Summary:
         name: (statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0)
         for name, values in columns.items()
     }
+
+
+def _embedding_of(folder: Path, data: "Data") -> torch.Tensor:
+    """Read the embedding of a run's first seed, in tangent coordinates, for the nodes of a graph."""
+    files = sorted((folder / "embeddings").glob("seed-*.npz"), key=lambda path: int(path.stem.split("-")[1]))
+    if not files or not (folder / "results.json").is_file():
+        raise FileNotFoundError(f"{folder} holds no finished run to start from")
+    try:
+        with np.load(files[0], allow_pickle=False) as content:
+            tangent, ids = content["tangent"], content["node_ids"]
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{files[0]} is damaged or no embedding: {error}") from None
+    own = np.asarray(getattr(data, "node_ids", np.arange(data.num_nodes or 0)))
+    if not np.array_equal(ids, own):
+        raise ValueError(f"{folder} embeds other nodes: expected the {len(own)} nodes of this graph, got {len(ids)}")
+    return torch.from_numpy(tangent).float()
 
 
 def _label(seeds: list[int]) -> str:
