@@ -189,6 +189,9 @@ def test_divergence_leaves_nothing_unless_there_is_a_checkpoint(tmp_path):
 def test_seeds_are_batched_where_that_is_possible():
     assert Run(config()).groups() == [[0, 1]]
     assert Run(config(batch_seeds=False)).groups() == [[0], [1]]
+    wide = Run(config(seeds=7, hidden="Q9999,1"))  # 10,000 coordinates: a seed alone takes a good part of the memory
+    assert [seed for group in wide.groups() for seed in group] == list(range(7))
+    assert 1 <= len(wide.groups()[0]) < 7
     assert Run(config(seed=5, model="gcn", space="E4")).groups() == [[5], [6]]
     assert Run(config(task="reconstruction")).groups() == [[0], [1]]
     noisy = Run(config(projection=True, perturbation=0.02, epochs=1))

@@ -24,6 +24,7 @@ import yaml
 from lightning_fabric import Fabric
 
 from qgcn.data import as_data
+from qgcn.manifolds import parse_space
 from qgcn.tasks import TASKS, Task
 from qgcn.training.config import Config, read_config
 from qgcn.training.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["Interrupted", "Listener", "Run", "Summary", "check_same", "config_of", "summarize"]
 
 Summary = dict[str, tuple[float, float]]
+
+BATCH_BYTES = 2**30
+"""Memory that a batch of seeds may take; beyond it a batch is no faster than its seeds one by one."""
+TENSORS_OF_A_LAYER = 60
+"""Tensors of the size of a layer's output that a step keeps for its gradient, at most."""
 
 _MAY_CHANGE = ("checkpoint_seconds",)
 """Settings that have no part in what is learned."""
@@ -131,13 +137,18 @@ class Run:
         return self.folder is not None and (self.folder / "results.json").is_file()
 
     def groups(self) -> list[list[int]]:
-        """Return the seeds, those that are trained together in one list."""
+        """Return the seeds, those that are trained together in one list: as many as fit into :data:`BATCH_BYTES`.
+
+        It depends on nothing but config and graph, so that a run resumed on another machine finds its checkpoints.
+        """
         config = self.config
         seeds = list(range(config.seed, config.seed + config.seeds))
-        keyed = config.perturbation == 0  # its noise is drawn from PyTorch's generator, which a batch cannot do
-        if len(seeds) > 1 and config.batch_seeds and keyed and self._can_batch:
-            return [seeds]
-        return [[seed] for seed in seeds]
+        together = 1
+        if config.batch_seeds and self._can_batch:
+            coordinates = sum(parse_space(config.hidden or config.space).ambient_dim for _ in range(config.layers))
+            one = TENSORS_OF_A_LAYER * self.task.num_nodes * coordinates * getattr(torch, config.precision).itemsize
+            together = max(1, BATCH_BYTES // one)
+        return [seeds[first : first + together] for first in range(0, len(seeds), together)]
 
     def train(self, listener: Listener | None = None) -> Summary:
         """Train all seeds, or what is left of them, and write the folder; a run that is finished is left as it is.
