@@ -197,7 +197,6 @@ CASES = {
         (*LINKS, "--config", "other.yaml"),
         "other.yaml is for reconstruction, but the command is for links",
     ),
-    "option of another graph": ((*LINKS, "--data", "graph.csv", "--degree-features"), "is for named data sets only"),
     "out below a file": ((*LINKS, "--data", "cycle", "--out", "graph.csv/run"), "graph.csv is not a folder"),
     "out is a file": ((*LINKS, "--data", "cycle", "--out", "graph.csv"), "graph.csv is not a folder"),
     "out not writable": ((*LINKS, "--data", "cycle", "--out", "/proc/none"), "cannot write to /proc/none: "),

@@ -119,6 +119,7 @@ def test_third_column_is_the_weight_and_repetition_is_averaged(write):
     assert weights(data) == {frozenset("ab"): 3.0, frozenset("bc"): 0.5}
     assert data.edge_weight.dtype == torch.float32
     assert data.remarks == [
+        "column 'weight' read as weights",
         "1 self-loop removed",
         "1 edge of weight 0 removed",
         "1 repeated edge merged, weights averaged",
@@ -430,3 +431,15 @@ def test_as_data_refuses_what_is_neither_name_nor_file(write):
         as_data("edges.csv")
     with pytest.raises(ValueError, match="option 'depth' is for named data sets only"):
         as_data(write("0,1\n"), depth=3)
+
+
+def test_what_was_guessed_about_a_table_is_said(tmp_path):
+    dated = tmp_path / "dated.csv"
+    dated.write_text("source,target,date\na,b,2020\nb,c,2021\n")
+    assert "column 'date' read as weights" in read_graph(dated).remarks
+    headed = tmp_path / "headed.csv"
+    headed.write_text("person,friend\na,b\nb,c\n")
+    assert any(remark.startswith("line 1 (person, friend) was read as an edge") for remark in read_graph(headed).remarks)
+    plain = tmp_path / "plain.csv"
+    plain.write_text("a,b\nb,c\n")
+    assert not any("line 1" in remark for remark in read_graph(plain).remarks)

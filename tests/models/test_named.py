@@ -103,7 +103,7 @@ def test_a_space_in_which_a_model_does_not_live_is_refused_with_where_it_does(na
 
 
 @pytest.mark.parametrize(
-    ("wrong", "near"), [("qgnc", "qgcn"), ("HGCN ", "sgc"), ("graphsage", "sage"), ("kappa_gcn", "kappa-gcn")]
+    ("wrong", "near"), [("qgnc", "qgcn"), ("hgcm", "hgcn"), ("graphsage", "sage"), ("kappa_gcn", "kappa-gcn")]
 )
 def test_an_unknown_name_is_refused_with_the_nearest(wrong, near):
     message = rf"no model '{wrong}'; did you mean '{near}'\? \(known: qgcn, qnn"

@@ -200,3 +200,13 @@ def test_predictions_of_a_seed_do_not_depend_on_the_others_of_the_batch():
 def test_what_does_not_fit_is_refused(options, match):
     with pytest.raises(ValueError, match=match):
         LinkPrediction(graph(), **options)
+
+
+def test_degree_features_count_training_edges_only():
+    given = graph()
+    task = LinkPrediction(given, degree_features=True, val=0.1, test=0.2)
+    columns = task.x.to_dense()[:, -6:]
+    train = torch.bincount(task.links.message[0], minlength=32).minimum(torch.tensor(5))
+    assert torch.equal(columns.argmax(1), train)
+    everything = torch.bincount(given.edge_index[0], minlength=32).minimum(torch.tensor(5))
+    assert not torch.equal(columns.argmax(1), everything)

@@ -1,5 +1,6 @@
 """Files are written whole or not at all."""
 
+import json
 import os
 import signal
 import subprocess
@@ -158,3 +159,17 @@ print(sorted({{text[:1] + str(len(text)) for text in seen}}))
     write_atomically(path, lambda temporary: temporary.write_text("stop") and None)
     out, _ = reader.communicate(timeout=60)
     assert set(out.split(chr(39))[1::2]) <= {"a1000000", "b1000000", "s4"}
+
+
+def test_an_exclusive_file_is_written_once(tmp_path):
+    path = tmp_path / "config.yaml"
+    write_atomically(path, lambda temporary: temporary.write_text("first"), exclusive=True)
+    with pytest.raises(FileExistsError):
+        write_atomically(path, lambda temporary: temporary.write_text("second"), exclusive=True)
+    assert path.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_numbers_that_json_does_not_have_become_null(tmp_path):
+    write_json(tmp_path / "results.json", {"worst": float("inf"), "all": [1.0, float("nan")]})
+    assert json.loads((tmp_path / "results.json").read_text()) == {"worst": None, "all": [1.0, None]}

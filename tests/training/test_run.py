@@ -266,6 +266,8 @@ def test_classification_starts_from_the_embedding_of_another_run(tmp_path):
         torch.testing.assert_close(joined.task.x.to_dense()[:, -16:], torch.from_numpy(content["tangent"]))
     joined.train()
     with pytest.raises(ValueError, match="embeds other nodes"):
-        Run(Config.checked(settings | {"data": "tree", "task": "links", "start": str(tmp_path / "links")}))
+        Run(Config.checked(settings | {"start": str(tmp_path / "links")}), data=load("stochastic-block", sizes=(20, 20)))
+    with pytest.raises(ValueError, match="start is for classification"):
+        Config.checked(settings | {"task": "links", "start": str(tmp_path / "links")})
     with pytest.raises(FileNotFoundError, match="no finished run"):
         Run(Config.checked(settings | {"start": str(tmp_path)}))

@@ -202,6 +202,8 @@ class _Bars:
 def _print_settings(run: "Run", console: Console) -> None:
     config, data = run.config, run.data
     features = "one-hot" if getattr(data, "x", None) is None else f"{data.x.shape[1]}"
+    if config.task == "reconstruction" and features != "one-hot" and not config.use_features:
+        features = "one-hot (those of the data are not used without --use-features)"
     console.print(
         f"[bold]{config.task}[/] on [bold]{escape(config.data)}[/]: {data.num_nodes} nodes, {data.num_edges // 2} edges, "
         f"{features} features; [bold]{config.model}[/] in [bold]{config.space}[/], {run.fabric.device.type}.",

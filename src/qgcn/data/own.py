@@ -286,8 +286,12 @@ def _from_table(table: Table, name: str, num_nodes: int | None) -> _Draft:
     width = len(table.columns)
     if width not in (2, 3):
         raise ValueError(f"{table.path} has {count(width, 'column')}: expected two ids and perhaps a weight")
-    if len(table) > 1 and _has_header(table):
+    title = "the third column"
+    headed = len(table) > 1 and _has_header(table)
+    if headed:
+        title = f"column {table.field(0, 2)!r}" if width == 3 else title
         table = table.without_header()
+    remarks = (f"{title} read as weights",) if width == 3 else ()
     for k in range(width):
         if (table.columns[k] == b"").any():
             raise ValueError(f"{table.at(int((table.columns[k] == b'').argmax()))}: column {k + 1} is empty")
@@ -302,13 +306,17 @@ def _from_table(table: Table, name: str, num_nodes: int | None) -> _Draft:
         raise ValueError(f"num_nodes is for ids 0 .. N - 1, but {table.path} has names such as {table.field(0, 0)!r}")
     if columns is not None:
         ids, edges = _compact(np.stack(columns))
-        return _Draft(edges, Nodes(ids, "seen"), name, weights)
+        return _Draft(edges, Nodes(ids, "seen"), name, weights, remarks=remarks)
     # a dictionary beats sorting all fields, of which most are repeated
     fields = [column.tolist() for column in table.columns[:2]]
     names = sorted({*fields[0], *fields[1]})
+    first = {fields[0][0], fields[1][0]}
+    if not headed and len(table) > 1 and len(first) == 2 and not first & {*fields[0][1:], *fields[1][1:]}:
+        line = f"{table.field(0, 0)}, {table.field(0, 1)}"
+        remarks = (*remarks, f"line 1 ({line}) was read as an edge, though its names do not recur")
     index = {field: k for k, field in enumerate(names)}
     edges = np.stack([np.fromiter(map(index.__getitem__, column), dtype=np.int64, count=len(column)) for column in fields])
-    return _Draft(edges, Nodes(np.array([field.decode() for field in names]), "seen"), name, weights)
+    return _Draft(edges, Nodes(np.array([field.decode() for field in names]), "seen"), name, weights, remarks=remarks)
 
 
 def _compact(pairs: Ints) -> tuple[Ints, Ints]:

@@ -219,6 +219,7 @@ _TANGENT_DEFAULTS: dict[str, Any] = TangentNetwork.__init__.__kwdefaults__ or {}
 
 def _entry(name: str) -> tuple[bool, Callable[[Space], bool], str, str]:
     if name not in MODELS:
-        near = difflib.get_close_matches(str(name), MODELS, n=1, cutoff=0)
-        raise ValueError(f"no model {name!r}; did you mean {near[0]!r}? (known: {', '.join(MODELS)})")
+        near = difflib.get_close_matches(str(name), MODELS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"no model {name!r}{hint} (known: {', '.join(MODELS)})")
     return MODELS[name]

@@ -82,7 +82,7 @@ class TangentNetwork(nn.Module):
         self.in_features = in_features
         self.convolve = convolve
         self.skip = skip
-        self.features = _projection(in_features, spaces[0], learnable, perturbation) if projection else None
+        self.features = _projection(in_features, spaces[0], beta, learnable, perturbation) if projection else None
         # an activation carries points to the next curvature; to a space of another kind the next layer does
         carried = [outer if str(outer) == str(inner) else inner for inner, outer in pairwise(spaces)]
         sources: list[Space | int] = [in_features if self.features is None else self.features.space, *carried]
@@ -131,7 +131,7 @@ class TangentNetwork(nn.Module):
         return f"{self.in_features} -> {' -> '.join(spaces)}"
 
 
-def _projection(in_features: int, space: Space, learnable: bool, perturbation: float) -> DoubleProjection:
+def _projection(in_features: int, space: Space, beta: float, learnable: bool, perturbation: float) -> DoubleProjection:
     """Choose the pseudo-hyperboloid of the features: the times of the first layer, all other features in space."""
-    time = min(getattr(space, "time_dim", 1), in_features)
-    return DoubleProjection(parse_space(f"Q{in_features - time},{time}", learnable=learnable), perturbation)
+    time = min(getattr(space, "time_dim", 1), in_features)  # one where the layer's space has none to count
+    return DoubleProjection(parse_space(f"Q{in_features - time},{time}", beta=beta, learnable=learnable), perturbation)

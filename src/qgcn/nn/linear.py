@@ -29,6 +29,8 @@ class QLinear(nn.Module):
 
     def __init__(self, in_space: Space | int, space: Space, bias: bool = True) -> None:
         super().__init__()
+        if not isinstance(space, Space):
+            raise TypeError(f"space must be a space, such as parse_space('Q7,3'), got {space!r}")
         self._in_space = (in_space if isinstance(in_space, Space) else None,)  # a tuple: the layer before owns it
         self.space = space
         size = in_space.ambient_dim if isinstance(in_space, Space) else in_space

@@ -18,6 +18,9 @@ __all__ = ["Predictor", "Scores", "Split", "Task", "check_features", "normalize_
 Split = Literal["train", "val", "test"]
 Scores = dict[str, float]
 
+LARGEST_DEGREE = 5
+"""Degrees above count as this one, as the hyperbolic literature has it."""
+
 SPARSE_BELOW = 0.25
 """Share of entries that are not zero under which a matrix of features is multiplied faster as a sparse one."""
 
@@ -62,6 +65,8 @@ class Task(ABC):
         model: Name of the model, see :func:`qgcn.models.build`.
         space: Name of the space.
         row_normalize: Divide each node's features by their sum of magnitudes.
+        degree_features: Append a one-hot of ``min(degree, 5)``, of the edges that messages pass along: a degree that counted
+            held-out edges would tell of them.
         one_hot: Append a one-hot of each node to its features, so that a node can be learned beyond what it shows.
         extra: Further features, shape ``(N, n)``, appended as they are: an embedding learned elsewhere.
         edge_dropout: Share of the edges that messages do not pass along in a training step; the same for all seeds.
@@ -86,6 +91,7 @@ class Task(ABC):
         model: str = "qgcn",
         space: str | None = None,
         row_normalize: bool = False,
+        degree_features: bool = False,
         one_hot: bool = False,
         edge_dropout: float = 0.0,
         extra: Tensor | None = None,
@@ -100,6 +106,11 @@ class Task(ABC):
         if not 0 <= edge_dropout < 1:
             raise ValueError(f"edge_dropout must be in [0, 1), got {edge_dropout}")
         x = getattr(data, "x", None)
+        edges, weights = self.message_edges(data)
+        if degree_features:
+            degree = torch.bincount(edges[0], minlength=self.num_nodes).minimum(torch.tensor(LARGEST_DEGREE))
+            columns = nn.functional.one_hot(degree, LARGEST_DEGREE + 1).float()
+            x = columns if x is None else torch.cat((x, columns), dim=1)
         if x is not None:
             check_features(x)
             x = normalize_rows(x) if row_normalize else x
@@ -116,7 +127,6 @@ class Task(ABC):
         self.keyed = isinstance(encoder, TangentNetwork)
         self.takes_matrix = isinstance(encoder, TangentNetwork) or encoder.takes_matrix
         self.x = _layout(x, isinstance(encoder, TangentNetwork) or encoder.takes_sparse)
-        edges, weights = self.message_edges(data)
         # in float64, whatever the run's type: rounded once, after they are normalised
         weights = torch.ones(edges.shape[1], dtype=torch.float64) if weights is None else weights.double()
         self._edges, self._weights = edges, weights

@@ -25,17 +25,19 @@ class Config(BaseModel):
     data: str = Field(description="Name of a data set, or the path of a graph: CSV, TSV, npz, GraphML.")
     features: str | None = Field(None, description="File of node features: CSV or TSV with ids first, npz or npy.")
     labels: str | None = Field(None, description="File of node labels: CSV or TSV, id and label.")
-    start: str | None = Field(None, description="Folder of a finished run whose embedding joins the features.")
-    degree_features: bool = Field(False, description="Airport: add the one-hot degree of the hyperbolic literature.")
+    start: str | None = Field(None, description="Classification: folder of a finished run whose embedding joins the features.")
+    degree_features: bool = Field(False, description="Append a one-hot of min(degree, 5), of training edges only.")
     one_hot: bool = Field(False, description="Append a one-hot of each node to its features.")
-    row_normalize: bool = Field(True, description="Divide each node's features by their sum.")
+    row_normalize: bool = Field(False, description="Divide each node's features by the sum of their magnitudes.")
     protocol: Literal["leak-free", "hgcn"] = Field("leak-free", description="Links: how edges are split.")
 
     model: str = Field("qgcn", description="Model: qgcn, qnn, hgcn, hnn, kappa-gcn, gcn, gat, sage, sgc, mlp.")
     space: str = Field(
         "", description="Space of the embedding: E16, H16, S16, Q15,1, H8xS8, ...; the model's own if not given."
     )
-    layers: Annotated[int, Field(ge=1, le=64)] = Field(2, description="Layers, the classifier's convolution included.")
+    layers: Annotated[int, Field(ge=1, le=64)] | None = Field(
+        None, description="Layers, the classifier's convolution included; 1 for reconstruction and 2 otherwise if not given."
+    )
     hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
     aggregation: Literal["sum", "mean", "sym"] = Field("sym", description="How neighbours are aggregated.")
     attention: bool = Field(False, description="Learn the weights of the neighbours.")
@@ -89,6 +91,12 @@ class Config(BaseModel):
     def _fits(self) -> "Config":
         from qgcn.models import build, default_space  # here, so that reading a config does not import PyTorch Geometric
 
+        if self.start is not None and self.task != "classification":
+            raise ValueError(
+                f"start is for classification: another run's embedding knows the edges that {self.task} is scored on"
+            )
+        if self.layers is None:
+            object.__setattr__(self, "layers", 1 if self.task == "reconstruction" else 2)
         space = self.space or default_space(self.model)
         object.__setattr__(self, "space", str(parse_space(space)))
         if self.hidden is not None:
@@ -111,7 +119,7 @@ class Config(BaseModel):
             "links": ("protocol", "split_seed"),
         }
         common = {"model": self.model, "space": self.space, "row_normalize": self.row_normalize}
-        common |= {"one_hot": self.one_hot, "edge_dropout": self.edge_dropout}
+        common |= {"degree_features": self.degree_features, "one_hot": self.one_hot, "edge_dropout": self.edge_dropout}
         return common | self.model_options() | {name: getattr(self, name) for name in own[self.task]}
 
     @classmethod
@@ -129,8 +137,9 @@ class Config(BaseModel):
 
         for key in values:
             if key not in cls.model_fields:
-                near = difflib.get_close_matches(str(key), cls.model_fields, n=1, cutoff=0.0)
-                raise ValueError(f"unknown key {key!r}{where(key)}; did you mean {near[0]!r}?")
+                near = difflib.get_close_matches(str(key), cls.model_fields, n=1, cutoff=0.5)
+                hint = f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(cls.model_fields)})"
+                raise ValueError(f"unknown key {key!r}{where(key)}{hint}")
         try:
             return cls(**values)
         except ValidationError as error:

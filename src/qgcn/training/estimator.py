@@ -1,10 +1,12 @@
 """Embeddings with scikit-learn's habits."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qgcn.data import as_data
@@ -24,13 +26,13 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             ``classification``, for which ``fit`` needs labels.
         model: Name of the model, see :func:`qgcn.models.build`.
         epochs: Training steps.
-        layers: Layers of the model.
+        layers: Layers of the model; 1 for reconstruction and 2 otherwise if not given.
         lr: Learning rate.
         dropout: Share of tangent coordinates dropped.
         weight_decay: L2 regularisation.
         output: ``points`` of the space, or their ``tangent`` vectors at the origin, on which Euclidean methods such as a
             logistic regression can work.
-        random_state: Seed.
+        random_state: Seed, or what scikit-learn takes for one.
         device: ``auto``, ``cpu`` or ``cuda``.
         options: Further keys of :class:`qgcn.training.Config`.
 
@@ -49,12 +51,12 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         task: str = "reconstruction",
         model: str = "qgcn",
         epochs: int = 300,
-        layers: int = 1,
+        layers: int | None = None,
         lr: float = 0.05,
         dropout: float = 0.0,
         weight_decay: float = 0.0,
         output: str = "points",
-        random_state: int = 0,
+        random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
         options: dict[str, Any] | None = None,
     ) -> None:
@@ -81,7 +83,7 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._train(graph, y)
         return self
 
-    def fit_transform(self, graph: Any, y: Any = None, **_: Any) -> NDArray[np.floating[Any]]:
+    def fit_transform(self, graph: Any, y: Any = None) -> NDArray[np.floating[Any]]:
         """Train the embedding and return it, shape ``(N, d)``."""
         self._train(graph, y)
         return self.embedding_
@@ -102,12 +104,13 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.output not in ("points", "tangent"):
             raise ValueError(f"output must be 'points' or 'tangent', got {self.output!r}")
         data = as_data(graph, labels=y) if y is not None and self.task == "classification" else as_data(graph)
+        given: Any = self.random_state
+        seed = int(given) if isinstance(given, Integral) else int(check_random_state(given).randint(2**31 - 1))
         names = ("task", "model", "epochs", "layers", "lr", "dropout", "weight_decay", "device")
         values = {name: getattr(self, name) for name in names} | {"data": str(getattr(data, "name", "graph") or "graph")}
-        values |= {"space": "Q8,2" if self.space == "auto" else self.space, "seed": int(self.random_state)}
+        values |= {"space": "Q8,2" if self.space == "auto" else self.space, "seed": seed}
         run = Run(Config.checked(values | (self.options or {})), data=data)
         run.train()
-        seed = run.config.seed
         points, space = run.embedding(seed)
         self.space_ = space
         self.embedding_ = (points if self.output == "points" else space.logmap0(points)).cpu().numpy()

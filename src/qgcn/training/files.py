@@ -1,6 +1,7 @@
 """Files of a run: written whole or not at all."""
 
 import json
+import math
 import os
 import secrets
 import tempfile
@@ -15,25 +16,38 @@ from torch import Tensor
 __all__ = ["check_writable", "create_folder", "load_tensors", "save_tensors", "write_atomically", "write_json"]
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], None], *, exclusive: bool = False) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then give it the name: a reader sees all of it or nothing.
 
-    If ``write`` fails, what was there before stays, and nothing else does.
+    If ``write`` fails, what was there before stays, and nothing else does. With ``exclusive``, a file of that name is an error:
+    of two processes that write it, one wins.
     """
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"  # mkstemp's files can be read by nobody else, ever
     try:
         write(temporary)
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        temporary.replace(path)
+        if exclusive:
+            os.link(temporary, path)
+            temporary.unlink()
+        else:
+            temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON, atomically."""
-    write_atomically(path, lambda temporary: _text(temporary, json.dumps(value, indent=2) + "\n"))
+    """Write JSON, atomically; numbers that JSON does not have are written as ``null``."""
+    write_atomically(path, lambda temporary: _text(temporary, json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _text(path: Path, text: str) -> None:

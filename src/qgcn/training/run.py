@@ -24,7 +24,8 @@ import yaml
 from lightning_fabric import Fabric
 
 from qgcn.data import as_data
-from qgcn.manifolds import parse_space
+from qgcn.manifolds import Product, Space, Sphere, parse_space
+from qgcn.manifolds.quadric import Quadric
 from qgcn.tasks import TASKS, Task
 from qgcn.training.config import Config, read_config
 from qgcn.training.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
@@ -104,11 +105,10 @@ class Run:
         if self.folder is not None:
             check_writable(self.folder)
         if data is None:
-            options: dict[str, Any] = {"degree_features": True} if config.degree_features else {}
-            data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels, **options)
+            data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels)
         self.data = data
-        self.fingerprint = "" if self.folder is None else _fingerprint(data)
         extra = None if config.start is None else _embedding_of(Path(config.start), data)
+        self.fingerprint = "" if self.folder is None else _fingerprint(data, extra)
         with torch.random.fork_rng(devices=[]):  # a task builds models to ask what they are
             self.task: Task = TASKS[config.task](data, extra=extra, **config.task_options())
             self._can_batch = self.task.can_batch()
@@ -145,7 +145,8 @@ class Run:
         seeds = list(range(config.seed, config.seed + config.seeds))
         together = 1
         if config.batch_seeds and self._can_batch:
-            coordinates = sum(parse_space(config.hidden or config.space).ambient_dim for _ in range(config.layers))
+            widest = parse_space(config.hidden or config.space).ambient_dim
+            coordinates = widest * (config.layers or 1)
             one = TENSORS_OF_A_LAYER * self.task.num_nodes * coordinates * getattr(torch, config.precision).itemsize
             together = max(1, BATCH_BYTES // one)
         return [seeds[first : first + together] for first in range(0, len(seeds), together)]
@@ -277,7 +278,10 @@ class Run:
             (folder / name).mkdir(exist_ok=True)
         if fresh:
             text = yaml.safe_dump(self.config.model_dump(), sort_keys=False, allow_unicode=True)
-            write_atomically(folder / "config.yaml", lambda path: _write_text(path, text))
+            try:
+                write_atomically(folder / "config.yaml", lambda path: _write_text(path, text), exclusive=True)
+            except FileExistsError:  # another run has taken the folder since we looked
+                raise FileExistsError(f"{folder} holds a run already; choose another folder") from None
         self._write_environment(folder / "environment.json")
 
         def undo() -> None:
@@ -316,6 +320,7 @@ class Run:
             "tangent": space.logmap0(points).cpu().numpy(),
             "node_ids": np.arange(len(points)) if ids is None else np.asarray(ids),
             "space": np.asarray(str(space)),
+            "curvature": np.asarray(_curvatures(space)),
         }
         path = folder / "embeddings" / f"seed-{seed}.npz"
         write_atomically(path, lambda temporary: _write_npz(temporary, content))
@@ -374,6 +379,18 @@ def _embedding_of(folder: Path, data: "Data") -> torch.Tensor:
     return torch.from_numpy(tangent).float()
 
 
+def _curvatures(space: Space) -> list[float]:
+    """Return the sectional curvature of each factor of a space."""
+    factors = list(space.manifolds) if isinstance(space, Product) else [space]
+    values = []
+    for factor in factors:
+        if isinstance(factor, Quadric):
+            values.append(float(1 / factor.beta) * (-1 if isinstance(factor, Sphere) else 1))
+        else:
+            values.append(float(getattr(factor, "k", 0.0)))
+    return values
+
+
 def _label(seeds: list[int]) -> str:
     return f"seed-{seeds[0]}" if len(seeds) == 1 else f"seeds-{seeds[0]}-{seeds[-1]}"
 
@@ -404,11 +421,11 @@ def check_same(saved: Any, config: Config, path: Path) -> None:
             )
 
 
-def _fingerprint(data: "Data") -> str:
+def _fingerprint(data: "Data", extra: torch.Tensor | None) -> str:
     """Return a hash of what is learned from: edges, weights, features, labels and who may see them."""
     digest = hashlib.sha256()
-    for name in ("edge_index", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask"):
-        value = data.get(name)
+    names = ("edge_index", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask")
+    for name, value in [*((name, data.get(name)) for name in names), ("extra", extra)]:
         if isinstance(value, torch.Tensor):
             array = np.ascontiguousarray((value.to_dense() if value.layout != torch.strided else value).cpu().numpy())
             digest.update(f"{name} {array.dtype} {array.shape} ".encode() + array.tobytes())
