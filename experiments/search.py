@@ -29,7 +29,13 @@ OF_TASK = {
     "classification": {"lr": [0.005, 0.01, 0.02], "width": [1, 1, 4], "edge_dropout": [0.0, 0.0, 0.3], "one_hot": [False]},
 }
 # airport has ten dense features, not a bag of words: dropping them, or dividing by their sum, never helped any model
-OF_DATA = {"classification:airport": {"row_normalize": [False], "feature_dropout": [0.0], "layers": [3, 4]}}
+# second round for links: the best trials of the first had mean aggregation and wide hidden layers
+_LINKS = {"aggregation": ["mean"], "width": [4], "edge_dropout": [0.2, 0.5, 0.8]}
+OF_DATA = {
+    "links:citeseer": _LINKS,
+    "links:airport": _LINKS | {"one_hot": [True]},
+    "classification:airport": {"row_normalize": [False], "feature_dropout": [0.0], "layers": [3, 4]},
+}
 BUDGET = {"classification": {"epochs": 300, "patience": 100}, "links": {"epochs": 400, "patience": 100, "eval_every": 5}}
 
 
