@@ -11,7 +11,7 @@ import torch
 import yaml
 from safetensors.torch import load_file
 
-from qgcn.data import load
+from qgcn.data import load, read_graph
 from qgcn.training import Config, Diverged, Interrupted, Run, summarize
 
 SMALL = {"task": "classification", "data": "stochastic-block", "space": "Q5,2", "epochs": 4, "lr": 0.02, "seeds": 2}
@@ -271,3 +271,13 @@ def test_classification_starts_from_the_embedding_of_another_run(tmp_path):
         Config.checked(settings | {"task": "links", "start": str(tmp_path / "links")})
     with pytest.raises(FileNotFoundError, match="no finished run"):
         Run(Config.checked(settings | {"start": str(tmp_path)}))
+
+
+def test_a_score_without_bound_survives_the_results_file(tmp_path):
+    edges = torch.tensor([[0, 1], [1, 0]])
+    data = read_graph(edges)
+    settings = Config.checked({"task": "reconstruction", "data": "pair", "layers": 2, "epochs": 2, "seeds": 2, "device": "cpu"})
+    summary = Run.start(settings, tmp_path / "run", data).train()
+    assert summary["worst_distortion"][0] == float("inf")  # two layers of mean neighbours put both nodes into one point
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["summary"]["worst_distortion"]["mean"] is None
+    assert Run.resume(tmp_path / "run", data).train()["worst_distortion"][0] == float("inf")

@@ -1,5 +1,6 @@
 """Graphs: named data sets, your own, generated ones, and how they are split."""
 
+from qgcn.data.assemble import degree_one_hot
 from qgcn.data.catalogue import Dataset, datasets
 from qgcn.data.generators import (
     cycle,
@@ -23,6 +24,7 @@ __all__ = [
     "as_data",
     "cycle",
     "datasets",
+    "degree_one_hot",
     "grid",
     "load",
     "read_graph",

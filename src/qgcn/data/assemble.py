@@ -12,7 +12,7 @@ from qgcn.data.splits import split_nodes
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Array", "Floats", "assemble", "count"]
+__all__ = ["Array", "Floats", "assemble", "count", "degree_one_hot"]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -109,3 +109,12 @@ def _distinct(values: Ints) -> Ints:
 def count(number: int, what: str) -> str:
     """Write ``1 edge`` or ``2 edges``."""
     return f"{number} {what}" + "s" * (number != 1)
+
+
+_LARGEST_DEGREE = 5  # degrees above count as this one, as the hyperbolic literature has it
+
+
+def degree_one_hot(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """Return a one-hot of ``min(degree, 5)`` of every node, float32, shape ``(N, 6)``."""
+    degree = torch.bincount(edge_index[0], minlength=num_nodes).minimum(torch.tensor(_LARGEST_DEGREE))
+    return torch.nn.functional.one_hot(degree, _LARGEST_DEGREE + 1).float()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from qgcn.data.assemble import Array, assemble
+from qgcn.data.assemble import Array, assemble, degree_one_hot
 from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root, nearest
 from qgcn.data.download import download
 from qgcn.data.pickles import Holder, read_pickle
@@ -23,7 +23,6 @@ __all__ = ["is_known", "load"]
 
 # what separates the four classes of airports, in the scale of the file
 _AIRPORT_BINS = (7 / 7, 8 / 7, 9 / 7)
-_LARGEST_DEGREE = 5
 _OPTIONS = {"airport": ["degree_features"], "wordnet-nouns": ["relation"]}
 
 
@@ -179,8 +178,7 @@ def _airport(files: dict[str, bytes], split_seed: int, *, degree_features: bool 
         split_seed=split_seed,
     )
     if degree_features:
-        degree = torch.bincount(data.edge_index[0], minlength=len(node_ids)).minimum(torch.tensor(_LARGEST_DEGREE))
-        data.x = torch.cat((data.x, torch.nn.functional.one_hot(degree, _LARGEST_DEGREE + 1).float()), dim=1)
+        data.x = torch.cat((data.x, degree_one_hot(data.edge_index, len(node_ids))), dim=1)
     return data
 
 

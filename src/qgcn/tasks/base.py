@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from qgcn.data import degree_one_hot
 from qgcn.manifolds import Space, Stereographic
 from qgcn.models import EuclideanNetwork, TangentNetwork, build
 from qgcn.nn import DoubleProjection, EdgeDropout, adjacency, to_csr
@@ -17,9 +18,6 @@ __all__ = ["Predictor", "Scores", "Split", "Task", "check_features", "normalize_
 
 Split = Literal["train", "val", "test"]
 Scores = dict[str, float]
-
-LARGEST_DEGREE = 5
-"""Degrees above count as this one, as the hyperbolic literature has it."""
 
 SPARSE_BELOW = 0.25
 """Share of entries that are not zero under which a matrix of features is multiplied faster as a sparse one."""
@@ -108,8 +106,7 @@ class Task(ABC):
         x = getattr(data, "x", None)
         edges, weights = self.message_edges(data)
         if degree_features:
-            degree = torch.bincount(edges[0], minlength=self.num_nodes).minimum(torch.tensor(LARGEST_DEGREE))
-            columns = nn.functional.one_hot(degree, LARGEST_DEGREE + 1).float()
+            columns = degree_one_hot(edges, self.num_nodes)
             x = columns if x is None else torch.cat((x, columns), dim=1)
         if x is not None:
             check_features(x)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import platform
 import shutil
@@ -356,11 +357,19 @@ class _Log:
 def summarize(results: list[dict[str, Any]]) -> Summary:
     """Return mean and standard deviation of each test score over seeds (0 for one seed)."""
     names = results[0]["test"] if results else {}
-    columns = {name: [result["test"][name] for result in results] for name in names}
-    return {
-        name: (statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0)
-        for name, values in columns.items()
-    }
+    columns = {name: [_number(result["test"][name]) for result in results] for name in names}
+    return {name: (statistics.fmean(values), _deviation(values)) for name, values in columns.items()}
+
+
+def _number(value: float | None) -> float:
+    """Return a score as it was: JSON has no infinity, so that one is read back as ``null``."""
+    return math.inf if value is None else value
+
+
+def _deviation(values: list[float]) -> float:
+    if len(values) == 1:
+        return 0.0
+    return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
 
 
 def _embedding_of(folder: Path, data: "Data") -> torch.Tensor:
