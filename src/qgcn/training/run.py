@@ -3,34 +3,26 @@
 import hashlib
 import json
 import math
-import os
-import platform
 import shutil
-import signal
 import statistics
-import sys
 import time
-import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 import yaml
-from lightning_fabric import Fabric
 
 from qgcn.data import as_data
-from qgcn.manifolds import Product, Space, Sphere, parse_space
-from qgcn.manifolds.quadric import Quadric
+from qgcn.manifolds import parse_space
 from qgcn.tasks import TASKS, Task
 from qgcn.training.config import Config, read_config
+from qgcn.training.embeddings import read_embedding, write_embedding
 from qgcn.training.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
 from qgcn.training.loop import Diverged, Progress, Trainer
+from qgcn.training.machine import determinism, environment_of, fabric_of, stop_signals
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -108,12 +100,12 @@ class Run:
         if data is None:
             data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels)
         self.data = data
-        extra = None if config.start is None else _embedding_of(Path(config.start), data)
+        extra = None if config.start is None else read_embedding(Path(config.start), data)
         self.fingerprint = "" if self.folder is None else _fingerprint(data, extra)
         with torch.random.fork_rng(devices=[]):  # a task builds models to ask what they are
             self.task: Task = TASKS[config.task](data, extra=extra, **config.task_options())
             self._can_batch = self.task.can_batch()
-        self.fabric = _fabric(config)
+        self.fabric = fabric_of(config)
         self.task.to(self.fabric.device, getattr(torch, config.precision))
         self.results: list[dict[str, Any]] = []
         self.trainers: dict[int, tuple[Trainer, int]] = {}
@@ -170,7 +162,7 @@ class Run:
         if self.finished and all(self._checkpoint(seeds).is_file() for seeds in groups):
             return self._read_results(groups)
         self.results = []
-        with _stop_signals() as asked, _determinism(self.config):
+        with stop_signals() as asked, determinism(self.config):
             undo = self._prepare_folder()
             try:
                 for seeds in groups:
@@ -300,7 +292,7 @@ class Run:
 
     def _write_environment(self, path: Path) -> None:
         """Say where the run takes place; where it was resumed, if elsewhere, is added."""
-        now = _environment(self.fabric)
+        now = environment_of(self.fabric)
         if path.exists():
             first = json.loads(path.read_text(encoding="utf-8"))
             later = first.pop("resumed", [])
@@ -315,16 +307,7 @@ class Run:
             return
         save_tensors(folder / "weights" / f"seed-{seed}.safetensors", trainer.weights(index), {"seed": seed})
         points, space = trainer.embedding(index)
-        ids = getattr(self.data, "node_ids", None)
-        content = {
-            "points": points.cpu().numpy(),
-            "tangent": space.logmap0(points).cpu().numpy(),
-            "node_ids": np.arange(len(points)) if ids is None else np.asarray(ids),
-            "space": np.asarray(str(space)),
-            "curvature": np.asarray(_curvatures(space)),
-        }
-        path = folder / "embeddings" / f"seed-{seed}.npz"
-        write_atomically(path, lambda temporary: _write_npz(temporary, content))
+        write_embedding(folder / "embeddings" / f"seed-{seed}.npz", points, space, self.data)
 
 
 class _Log:
@@ -372,34 +355,6 @@ def _deviation(values: list[float]) -> float:
     return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
 
 
-def _embedding_of(folder: Path, data: "Data") -> torch.Tensor:
-    """Read the embedding of a run's first seed, in tangent coordinates, for the nodes of a graph."""
-    files = sorted((folder / "embeddings").glob("seed-*.npz"), key=lambda path: int(path.stem.split("-")[1]))
-    if not files or not (folder / "results.json").is_file():
-        raise FileNotFoundError(f"{folder} holds no finished run to start from")
-    try:
-        with np.load(files[0], allow_pickle=False) as content:
-            tangent, ids = content["tangent"], content["node_ids"]
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{files[0]} is damaged or no embedding: {error}") from None
-    own = np.asarray(getattr(data, "node_ids", np.arange(data.num_nodes or 0)))
-    if not np.array_equal(ids, own):
-        raise ValueError(f"{folder} embeds other nodes: expected the {len(own)} nodes of this graph, got {len(ids)}")
-    return torch.from_numpy(tangent).float()
-
-
-def _curvatures(space: Space) -> list[float]:
-    """Return the sectional curvature of each factor of a space."""
-    factors = list(space.manifolds) if isinstance(space, Product) else [space]
-    values = []
-    for factor in factors:
-        if isinstance(factor, Quadric):
-            values.append(float(1 / factor.beta) * (-1 if isinstance(factor, Sphere) else 1))
-        else:
-            values.append(float(getattr(factor, "k", 0.0)))
-    return values
-
-
 def _label(seeds: list[int]) -> str:
     return f"seed-{seeds[0]}" if len(seeds) == 1 else f"seeds-{seeds[0]}-{seeds[-1]}"
 
@@ -441,69 +396,5 @@ def _fingerprint(data: "Data", extra: torch.Tensor | None) -> str:
     return digest.hexdigest()
 
 
-def _fabric(config: Config) -> Fabric:
-    if config.device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device cuda was asked for, but PyTorch sees no GPU; use cpu or auto")
-    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
-    precision = "64-true" if config.precision == "float64" else "32-true"
-    return Fabric(accelerator="cuda" if cuda else "cpu", devices=1, precision=precision)  # type: ignore[arg-type]
-
-
-@contextmanager
-def _determinism(config: Config) -> Iterator[None]:
-    """Insist on deterministic algorithms while a run that asks for them goes on."""
-    before = torch.are_deterministic_algorithms_enabled()
-    if config.deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses
-    torch.use_deterministic_algorithms(config.deterministic or before)
-    try:
-        yield
-    except RuntimeError as error:
-        if "deterministic" not in str(error):
-            raise
-        raise ValueError(f"a deterministic run is not possible here: {str(error).split('. ')[0]}") from None
-    finally:
-        torch.use_deterministic_algorithms(before)
-
-
-@contextmanager
-def _stop_signals() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C and SIGTERM into a question that the loop asks; a second Ctrl-C stops at once."""
-    asked = False
-
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
-            raise KeyboardInterrupt
-        asked = True
-
-    try:
-        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread: signals are somebody else's
-        before = {}
-    try:
-        yield lambda: asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _environment(fabric: Fabric) -> dict[str, Any]:
-    packages = ("qgcn", "torch", "torch_geometric", "geoopt", "lightning_fabric", "numpy", "safetensors")
-    device = torch.cuda.get_device_name() if fabric.device.type == "cuda" else platform.processor() or platform.machine()
-    return {
-        "python": sys.version.split()[0],
-        "platform": platform.platform(),
-        "device": f"{fabric.device.type}: {device}",
-        "threads": torch.get_num_threads(),
-        "packages": {name: version(name) for name in packages},
-    }
-
-
 def _write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-
-
-def _write_npz(path: Path, content: dict[str, Any]) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **content)

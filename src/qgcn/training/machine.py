@@ -1,0 +1,79 @@
+"""Where a run takes place: the device, determinism, signals, versions."""
+
+import os
+import platform
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from types import FrameType
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+
+from qgcn.training.config import Config
+
+__all__ = ["determinism", "environment_of", "fabric_of", "stop_signals"]
+
+
+def fabric_of(config: Config) -> Fabric:
+    """Return the device of a run, and the type of its numbers."""
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device cuda was asked for, but PyTorch sees no GPU; use cpu or auto")
+    cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
+    precision = "64-true" if config.precision == "float64" else "32-true"
+    return Fabric(accelerator="cuda" if cuda else "cpu", devices=1, precision=precision)  # type: ignore[arg-type]
+
+
+@contextmanager
+def determinism(config: Config) -> Iterator[None]:
+    """Insist on deterministic algorithms while a run that asks for them goes on."""
+    before = torch.are_deterministic_algorithms_enabled()
+    if config.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS refuses
+    torch.use_deterministic_algorithms(config.deterministic or before)
+    try:
+        yield
+    except RuntimeError as error:
+        if "deterministic" not in str(error):
+            raise
+        raise ValueError(f"a deterministic run is not possible here: {str(error).split('. ')[0]}") from None
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], bool]]:
+    """Turn Ctrl-C and SIGTERM into a question that the loop asks; a second Ctrl-C stops at once."""
+    asked = False
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+
+    try:
+        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: signals are somebody else's
+        before = {}
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def environment_of(fabric: Fabric) -> dict[str, Any]:
+    """Return versions, machine and number of threads."""
+    packages = ("qgcn", "torch", "torch_geometric", "geoopt", "lightning_fabric", "numpy", "safetensors")
+    device = torch.cuda.get_device_name() if fabric.device.type == "cuda" else platform.processor() or platform.machine()
+    return {
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "device": f"{fabric.device.type}: {device}",
+        "threads": torch.get_num_threads(),
+        "packages": {name: version(name) for name in packages},
+    }
