@@ -13,7 +13,8 @@ import torch
 from scipy.sparse import csgraph, csr_array
 from torch import Tensor
 
-from qgcn.kernels.graph import Chunk, Metric, Neighbourhoods, check_points, graph_of, rows_at_once
+from qgcn.kernels.graph import Chunk, Neighbourhoods, check_points, graph_of, rows_at_once
+from qgcn.kernels.metric import Metric
 
 __all__ = [
     "Distortion",

@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
@@ -379,6 +380,23 @@ class _ArcSquared(Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (q,) = ctx.saved_tensors
         return grad * apply(_ArcSquared, q, ctx.order + 1), None
+
+
+ARC_LIMIT: Final = 0.5
+"""Squared chord up to which :func:`arc_polynomial` holds."""
+
+
+def arc_polynomial() -> tuple[float, ...]:
+    """Return coefficients, constant first, of a polynomial for ``A`` on ``[-2, ARC_LIMIT]``, exact to float32's rounding.
+
+    It interpolates at Chebyshev's nodes: ``A`` is analytic down to -4, so each degree gains a factor of five, and at degree
+    10 what is left, 1.2e-8, is below rounding. For loops over pairs in float32, which are compiled elsewhere.
+    """
+    middle, half, degree = (ARC_LIMIT - 2) / 2, (ARC_LIMIT + 2) / 2, 10
+    nodes = np.polynomial.chebyshev.chebpts1(degree + 1)
+    values = _arc_squared(torch.from_numpy(middle + half * nodes), order=1).numpy()
+    fit = np.polynomial.Polynomial.fit(middle + half * nodes, values, degree, domain=[-2, ARC_LIMIT])
+    return tuple(float(c) for c in fit.convert().coef)
 
 
 def arc_squared(q: Tensor) -> Tensor:

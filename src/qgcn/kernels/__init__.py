@@ -4,7 +4,9 @@ They stand below the spaces and take one as an argument: anything with the metho
 :class:`~qgcn.kernels.graph.Metric`.
 """
 
-from qgcn.kernels.graph import Metric, Neighbourhoods
+from qgcn.kernels.graph import Neighbourhoods
+from qgcn.kernels.metric import Factor, Metric
+from qgcn.kernels.partition import backend, use_backend
 from qgcn.kernels.reconstruction import distortion_loss, reconstruction_loss
 
-__all__ = ["Metric", "Neighbourhoods", "distortion_loss", "reconstruction_loss"]
+__all__ = ["Factor", "Metric", "Neighbourhoods", "backend", "distortion_loss", "reconstruction_loss", "use_backend"]

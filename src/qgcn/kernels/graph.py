@@ -2,27 +2,56 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from functools import cached_property
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from qgcn.numerics import FLOAT_TYPES
 
-__all__ = ["CHUNK_ENTRIES", "Chunk", "Metric", "Neighbourhoods", "check_pairs", "check_points", "graph_of", "rows_at_once"]
+__all__ = [
+    "CHUNK_ENTRIES",
+    "WORD",
+    "Chunk",
+    "Neighbourhoods",
+    "Words",
+    "check_pairs",
+    "check_points",
+    "graph_of",
+    "rows_at_once",
+]
 
 CHUNK_ENTRIES: Final = 2**24
 """Distances computed at once: all pairs of 4,096 nodes, 64 MiB a tensor in float32."""
 
+WORD: Final = 32
+"""Columns in a word of :class:`Words`."""
 
-class Metric(Protocol):
-    """What is asked of a space: its distances. Every :class:`qgcn.manifolds.Space` has them."""
 
-    def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
-        """Return distances from every ``x``, shape ``(N, d)``, to every ``y``, shape ``(M, d)``, as ``(N, M)``."""
+@dataclass(frozen=True)
+class Words:
+    """A set of pairs of nodes as bits: of each row, the words of 32 columns that are not empty."""
 
-    def dist2(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return squared distances between ``x`` and ``y``, shapes ``(..., d)``, as ``(...)``."""
+    start: Tensor
+    """Index of each row's first word, then their number; int32, shape ``(N + 1,)``."""
+    word: Tensor
+    """Which 32 columns each word is of, ascending for each row; int32, shape ``(W,)``."""
+    bits: Tensor
+    """Which of them are in the set; int32, shape ``(W,)``."""
+    steps: int
+    """Halvings that find a word in any row."""
+
+    @classmethod
+    def of(cls, row: Tensor, column: Tensor, num_nodes: int) -> "Words":
+        """Pack distinct pairs."""
+        width = -(-num_nodes // WORD)
+        key, at = torch.unique(row * width + column // WORD, return_inverse=True)
+        bits = torch.zeros_like(key).index_add_(0, at, torch.ones_like(column) << column % WORD)
+        bits = torch.where(bits >= 2 ** (WORD - 1), bits - 2**WORD, bits)
+        count = torch.bincount(key // width, minlength=num_nodes)
+        start = torch.cat((count.new_zeros(1), count.cumsum(0)))
+        return cls(start.int(), (key % width).int(), bits.int(), int(count.max()).bit_length())
 
 
 @dataclass(frozen=True)
@@ -87,6 +116,31 @@ class Neighbourhoods:
     def num_edges(self) -> int:
         """Number of directed edges between two nodes, ``E``."""
         return len(self.source)
+
+    @cached_property
+    def share(self) -> Tensor:
+        """Weight of each edge with which every node that has neighbours counts alike, float64, shape ``(E,)``; adds up to 1."""
+        return self.degree.double().reciprocal()[self.source] / (self.degree > 0).sum()
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether every edge is there in both directions."""
+        forth, back = (a * self.num_nodes + b for a, b in ((self.source, self.target), (self.target, self.source)))
+        return torch.equal(forth, back.sort().values)
+
+    @cached_property
+    def itself(self) -> Words:
+        """Each node paired with itself."""
+        node = torch.arange(self.num_nodes, device=self.source.device)
+        return Words.of(node, node, self.num_nodes)
+
+    @cached_property
+    def itself_and_neighbours(self) -> tuple[Words, Words]:
+        """Each node paired with itself and its neighbours; and the same with both ends of a pair exchanged."""
+        node = torch.arange(self.num_nodes, device=self.source.device)
+        row, column = torch.cat((self.source, node)), torch.cat((self.target, node))
+        words = Words.of(row, column, self.num_nodes)
+        return words, words if self.symmetric else Words.of(column, row, self.num_nodes)
 
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """Cut the graph into runs of ``rows`` nodes, the last one possibly shorter."""

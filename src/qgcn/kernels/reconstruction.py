@@ -7,9 +7,10 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
-from torch.utils.checkpoint import checkpoint
 
-from qgcn.kernels.graph import Chunk, Metric, Neighbourhoods, check_pairs, check_points, graph_of, rows_at_once
+from qgcn.kernels.graph import Neighbourhoods, check_pairs, check_points, graph_of
+from qgcn.kernels.metric import Metric
+from qgcn.kernels.partition import log_partition
 
 __all__ = ["Denominator", "distortion_loss", "reconstruction_loss"]
 
@@ -26,6 +27,7 @@ def reconstruction_loss(
     squared: bool = True,
     denominator: Denominator = "negatives",
     balance: bool = False,
+    group: Any = None,
 ) -> Tensor:
     r"""Return how badly nearness of the points tells the neighbours of each node from all other nodes.
 
@@ -63,6 +65,8 @@ def reconstruction_loss(
         denominator: What an edge is weighed against, :math:`Z_{uv}` above.
         balance: Average over each node's edges first, then over the nodes that have any, so that nodes count equally
             instead of edges.
+        group: A group of processes of ``torch.distributed`` that hold the same points: each takes its share of the rows of
+            the pair matrix, all get the same loss and the same, whole gradient.
 
     Returns:
         Scalar, shape ``()``.
@@ -78,22 +82,15 @@ def reconstruction_loss(
     graph = graph_of(edge_index, x)
     tau = _temperature(temperature, x)
     x = x.as_subclass(Tensor)  # slices of a geoopt.ManifoldParameter would carry its manifold along
-
-    def cost(chunk: Chunk) -> Tensor:
-        return _edge_costs(x, graph, manifold, chunk, tau, squared, denominator)
-
-    rows = rows_at_once(graph.num_nodes)
-    if rows >= graph.num_nodes:
-        costs = cost(next(graph.chunks(rows)))
-    else:
-        parts: list[Any] = [
-            checkpoint(cost, chunk, use_reentrant=False, preserve_rng_state=False) for chunk in graph.chunks(rows)
-        ]
-        costs = torch.cat(parts)
+    log_sum = log_partition(x, graph, manifold, tau, squared=squared, others=denominator == "others", group=group)
+    ends = x.index_select(0, graph.source), x.index_select(0, graph.target)
+    energy = manifold.dist2(*ends) if squared else manifold.dist(*ends)
+    margin = tau * energy + log_sum.index_select(0, graph.source)
+    # softplus, which PyTorch cuts off at 20; nothing to be told from leaves minus infinity, which costs nothing
+    costs = -logsigmoid(-margin) if denominator == "negatives" else torch.where(margin > -math.inf, margin, 0)
     if not balance:
         return costs.mean()
-    share = graph.degree.to(x.dtype).reciprocal()[graph.source]  # adds up to the number of nodes that have edges
-    return (share * costs).sum() / (graph.degree > 0).sum()
+    return (graph.share.to(x.dtype) * costs).sum()
 
 
 def distortion_loss(x: Tensor, pairs: Tensor, graph_distance: Tensor, manifold: Metric) -> Tensor:
@@ -134,7 +131,7 @@ def distortion_loss(x: Tensor, pairs: Tensor, graph_distance: Tensor, manifold: 
     return (ratio - 1).abs().mean()
 
 
-def _temperature(temperature: Any, x: Tensor) -> Tensor | float:
+def _temperature(temperature: Any, x: Tensor) -> Tensor:
     if isinstance(temperature, Tensor):
         if temperature.numel() != 1:
             raise ValueError(f"temperature must have one element, got shape {tuple(temperature.shape)}")
@@ -144,38 +141,4 @@ def _temperature(temperature: Any, x: Tensor) -> Tensor | float:
     value = float(temperature)
     if not 0 < value < math.inf:
         raise ValueError(f"temperature must be positive and finite, got {value}")
-    return value
-
-
-def _edge_costs(
-    x: Tensor,
-    graph: Neighbourhoods,
-    manifold: Metric,
-    chunk: Chunk,
-    tau: Tensor | float,
-    squared: bool,
-    denominator: Denominator,
-) -> Tensor:
-    """Return the cost of each edge that leaves the nodes of a chunk."""
-    first, rows, n = chunk.first, chunk.rows, len(x)
-    row = graph.source[chunk.edges] - first
-    entry = row * n + graph.target[chunk.edges]  # of the edge, in the flattened (rows, N) matrix
-    dist = manifold.pairwise_dist(x[first : first + rows], x)
-    energy = tau * (dist.square() if squared else dist)
-
-    left_out = torch.zeros(rows, n, dtype=torch.bool, device=x.device)
-    alone = graph.degree[first : first + rows] == n - 1  # nodes without negatives
-    if denominator != "others":
-        left_out.view(-1).index_fill_(0, entry, True)
-        # the node itself is kept in otherwise empty sums: the logarithm of nothing has no gradient
-        left_out.diagonal(first).copy_(~alone)
-    else:
-        left_out.diagonal(first).fill_(True)
-    log_sum = energy.neg().masked_fill(left_out, -math.inf).logsumexp(-1)
-
-    # gather, not indexing: its gradient is a plain scatter
-    margin = energy.flatten().gather(0, entry) + log_sum.gather(0, row)
-    if denominator == "others":
-        return margin
-    cost = -logsigmoid(-margin) if denominator == "negatives" else margin  # softplus, which is cut off at 20
-    return torch.where(alone.gather(0, row), 0, cost)
+    return torch.full((), value, dtype=x.dtype, device=x.device)

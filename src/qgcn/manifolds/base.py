@@ -10,6 +10,7 @@ from geoopt.manifolds.base import ScalingInfo
 from torch import Tensor
 
 from qgcn import geometry
+from qgcn.kernels import Factor
 from qgcn.numerics import FLOAT_TYPES, safe_sqrt
 
 __all__ = ["Space", "check_dim"]
@@ -81,6 +82,11 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
     @abstractmethod
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         """Return distances from every ``x``, shape ``(..., N, d)``, to every ``y``, as ``(..., N, M)``."""
+
+    @property
+    def factors(self) -> tuple[Factor, ...] | None:
+        """The factors whose distances fused kernels compute; ``None`` if there is one they do not know."""
+        return None
 
     @abstractmethod
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ import torch
 from geoopt.manifolds.stereographic import math as stereographic
 from torch import Tensor
 
+from qgcn.kernels import Factor
 from qgcn.manifolds.base import Space, check_dim
 from qgcn.numerics import at_least_tiny, safe_norm
 
@@ -28,6 +29,10 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
 
     def __str__(self) -> str:
         return f"E{self.dim}"
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        return (Factor(self.dim, 0, None),)
 
     # geoopt's own versions of the next four fail for empty batches
 

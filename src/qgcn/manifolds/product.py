@@ -6,6 +6,7 @@ import geoopt
 import torch
 from torch import Tensor
 
+from qgcn.kernels import Factor
 from qgcn.manifolds.base import Space
 from qgcn.numerics import safe_norm
 
@@ -127,6 +128,11 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
         parts = zip(self.manifolds, self._split(x), self._split(y), strict=True)
         combined: Tensor = torch.linalg.vector_norm(torch.stack([space.pairwise_dist(a, b) for space, a, b in parts]), dim=0)
         return combined
+
+    @property
+    def factors(self) -> tuple[Factor, ...] | None:
+        found = [space.factors for space in self.manifolds]
+        return None if None in found else tuple(factor for factors in found for factor in factors)
 
     def origin(self, *size: Any, **options: Any) -> "geoopt.ManifoldTensor":
         """Return the origins of the factors."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from qgcn import geometry
+from qgcn.kernels import Factor
 from qgcn.manifolds.base import Space, check_dim
 from qgcn.numerics import bounded_negative, free_parameter
 
@@ -155,6 +156,10 @@ class Quadric(Space):
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         self._check(x=x)
         return geometry.pairwise_dist(x, y, **self._form)
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        return (Factor(self.ambient_dim, self.time_dim, self.beta),)
 
     # --- checks --------------------------------------------------------------------------------------------------
 

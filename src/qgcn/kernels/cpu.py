@@ -1,0 +1,172 @@
+"""Sums over all pairs of points on the CPU, in C++ that is compiled for this machine when first used.
+
+The compiler takes a second or two, once: what it makes is kept in the cache folder. Without a compiler, or if it fails, plain
+PyTorch takes over (see :mod:`qgcn.kernels.partition`).
+"""
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from qgcn.kernels.graph import WORD, Words
+from qgcn.kernels.metric import Shape
+from qgcn.numerics import ARC_LIMIT, arc_polynomial
+
+__all__ = ["log_sum", "log_sum_gradient", "obstacle"]
+
+_SOURCE: Final = Path(__file__).with_name("native.cpp")
+_FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
+_FLAGS_ALWAYS: Final = ("-shared", "-fPIC", "-pthread")
+
+
+# --- compiling ---------------------------------------------------------------------------------------------------------------
+
+
+def obstacle() -> str | None:
+    """Return why the compiled functions are not to be had here; ``None`` if they are."""
+    found = _library()
+    return found if isinstance(found, str) else None
+
+
+@cache
+def _library() -> ctypes.CDLL | str:
+    """Load the compiled functions, compiling them if need be; or say what is in the way."""
+    compiler = next((path for name in (os.environ.get("CXX"), "c++", "g++", "clang++") if name and (path := shutil.which(name))), None)
+    if compiler is None:
+        return "no C++ compiler was found (c++, g++, clang++, or the one named by $CXX)"
+    try:
+        path = _cache_folder() / f"native-{_fingerprint(compiler)}.so"
+        if not path.exists():
+            _compile(compiler, path)
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        return f"the compiled functions could not be kept or loaded: {error}"
+    except subprocess.SubprocessError as error:
+        said = getattr(error, "stderr", None) or str(error)
+        return f"{compiler} failed: {said.strip().splitlines()[-1] if said.strip() else error}"
+
+
+def _cache_folder() -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qgcn" / "kernels"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if folder.stat().st_uid != os.getuid():  # what lies there will be run
+        raise OSError(f"{folder} belongs to someone else")
+    return folder
+
+
+def _fingerprint(compiler: str) -> str:
+    """Return a name for what this compiler makes of the source on this kind of processor."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else [platform.processor()]
+    kind = [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603
+    parts = (_SOURCE.read_text(), " ".join(_FLAGS), version, platform.machine(), *kind)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _compile(compiler: str, path: Path) -> None:
+    """Compile into a file beside, then rename: two processes may do so at once."""
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        command = [compiler, *_FLAGS, *_FLAGS_ALWAYS, "-o", str(made), str(_SOURCE)]
+        subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603
+        made.replace(path)
+
+
+# --- calling -----------------------------------------------------------------------------------------------------------------
+
+
+class _Call:
+    """The arguments that every function begins with; keeps alive what they point to."""
+
+    def __init__(self, x: Tensor, reach: Tensor, sizes: Tensor, tau: Tensor, shape: Shape, squared: bool) -> None:
+        n = len(x)
+        stride = -(-n // WORD) * WORD
+        self._kept: list[Any] = []
+        self.by_coordinate = (self.padded(x.t(), stride), self.padded(reach.t(), stride, 1.0))
+        polynomial = arc_polynomial()
+        self.arguments = (
+            *(self.pointer(each) for each in self.by_coordinate),
+            ctypes.c_int64(stride),
+            ctypes.c_int32(n),
+            self.pointer(np.array(shape, dtype=np.int32)),
+            ctypes.c_int32(len(shape)),
+            self.pointer(sizes.detach().contiguous()),
+            self.pointer(np.array(polynomial, dtype=np.float32)),
+            ctypes.c_int32(len(polynomial) - 1),
+            ctypes.c_float(ARC_LIMIT),
+            ctypes.c_float(float(tau)),
+            ctypes.c_int32(squared),
+        )
+
+    def padded(self, rows: Tensor, stride: int, value: float = 0.0) -> Tensor:
+        """Return rows as they are, longer: columns are read sixteen at a time."""
+        result = torch.full((*rows.shape[:-1], stride), value)
+        result[..., : rows.shape[-1]] = rows
+        return result
+
+    def pointer(self, array: Tensor | np.ndarray[Any, Any]) -> ctypes.c_void_p:
+        self._kept.append(array)
+        return ctypes.c_void_p(array.data_ptr() if isinstance(array, Tensor) else array.ctypes.data)
+
+    def words(self, words: Words) -> tuple[ctypes.c_void_p, ...]:
+        return tuple(self.pointer(each) for each in (words.start, words.word, words.bits))
+
+
+def _span(rows: range) -> tuple[Any, ...]:
+    return ctypes.c_int64(rows.start), ctypes.c_int64(len(rows)), ctypes.c_int32(torch.get_num_threads())
+
+
+def log_sum(
+    x: Tensor, reach: Tensor, sizes: Tensor, tau: Tensor, words: Words, shape: Shape, squared: bool, rows: range
+) -> Tensor:
+    """Return the base-2 logarithm of each row's sum, shape ``(len(rows),)``; ``tau`` is in units of base 2."""
+    library: Any = _library()
+    call = _Call(x, reach, sizes, tau, shape, squared)
+    out = torch.empty(len(rows))
+    library.log_sum(*call.arguments, *call.words(words), *_span(rows), call.pointer(out))
+    return out
+
+
+def log_sum_gradient(
+    x: Tensor,
+    reach: Tensor,
+    sizes: Tensor,
+    tau: Tensor,
+    shift: Tensor,
+    weight: Tensor,
+    words: Words,
+    back: Words,
+    shape: Shape,
+    squared: bool,
+    rows: range,
+) -> tuple[Tensor, Tensor]:
+    """Return weighted sums over pairs of half the slope of the energy by the row's point, and of those by energy and sizes."""
+    library: Any = _library()
+    call = _Call(x, reach, sizes, tau, shape, squared)
+    n, d = x.shape
+    stride = call.by_coordinate[0].shape[1]
+    to_x, to_rest = torch.empty(len(rows), d), torch.empty(len(rows), len(shape) + 1)
+    library.log_sum_gradient(
+        *call.arguments,
+        call.pointer(call.padded(shift, stride)),
+        call.pointer(call.padded(weight, stride)),
+        *call.words(words),
+        *call.words(back),
+        *_span(rows),
+        ctypes.c_int32(d),
+        call.pointer(to_x),
+        call.pointer(to_rest),
+    )
+    return to_x, to_rest.sum(0)

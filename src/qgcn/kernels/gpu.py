@@ -1,0 +1,350 @@
+r"""Sums over all pairs of points on a GPU, in Triton.
+
+One thread holds a few points in registers and meets all others, one after the other, as in a simulation of bodies: per pair
+only arithmetic, no memory that grows with pairs. Pairs left out are bits of words of 32 columns, read once a word. Gradients are
+gathered by row from both ends of a pair, so nothing is added atomically and results do not depend on the order of threads.
+"""
+
+from typing import Any, Final
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from qgcn.kernels.graph import WORD, Words
+from qgcn.numerics import ARC_LIMIT, arc_polynomial
+
+__all__ = ["log_sum", "log_sum_gradient"]
+
+_ROWS: Final = 256
+_GROUP: Final = 4
+_WARPS: Final = 4
+_BLOCKS: Final = 1056
+"""Blocks of threads to cut the work into: eight for each multiprocessor of the largest GPU."""
+
+_POLYNOMIAL: Final = tl.constexpr(arc_polynomial())
+_DEGREE: Final = tl.constexpr(len(arc_polynomial()) - 1)
+_LIMIT: Final = tl.constexpr(ARC_LIMIT)
+_PI: Final = tl.constexpr(3.141592653589793)
+_LOWEST: Final = tl.constexpr(-1e38)
+_LARGE: Final = tl.constexpr(4096.0)  # above it c and its sine are the same number
+
+
+# --- one pair ----------------------------------------------------------------------------------------------------------
+
+
+@triton.jit
+def _difference(x, scale, y, FLAT: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+    """Return ``x - scale * y``."""
+    if FLAT:
+        return x - y
+    return tl.fma(-scale, y, x)
+
+
+@triton.jit
+def _factor(x, reach, y_ptr, reach_ptr, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+    """Return, of one factor: squared length, scale of the difference, slope over the scale, derivative by the size."""
+    FIRST: tl.constexpr = SHAPE[F][0]  # noqa: N806
+    SIZE: tl.constexpr = SHAPE[F][1]  # noqa: N806
+    TIME: tl.constexpr = SHAPE[F][2]  # noqa: N806
+    total = tl.zeros_like(x[FIRST])
+    one = total + 1.0
+    if TIME == 0:
+        for k in tl.static_range(SIZE):
+            w = x[FIRST + k] - tl.load(y_ptr + FIRST + k)
+            total = tl.fma(w, w, total)
+        return total, one, one, tl.zeros_like(total)
+
+    size = tl.load(sizes_ptr + F)
+    dot = tl.zeros_like(total)
+    for k in tl.static_range(TIME):
+        dot = tl.fma(x[FIRST + k], tl.load(y_ptr + FIRST + k), dot)
+    if TIME < SIZE:
+        ratio = reach[F] / tl.load(reach_ptr + F)  # both are powers of two
+        alike = (ratio <= 2.0) & (ratio >= 0.5)
+        length = tl.where(alike, 1.0, ratio)
+        shorten = tl.where(alike, 1.0, 1.0 / ratio)
+        scale = tl.where(dot < 0, -length, length)
+    else:
+        length = one
+        shorten = one
+        scale = tl.where(dot < 0, -1.0, 1.0)
+    for k in tl.static_range(SIZE):
+        w = tl.fma(-scale, tl.load(y_ptr + FIRST + k), x[FIRST + k])
+        if k < TIME:
+            total = tl.fma(-w, w, total)
+        else:
+            total = tl.fma(w, w, total)
+    gap = (1.0 - length) * (1.0 - length)
+    chord = tl.fma(total, 1.0 / size, gap) * shorten
+    if TIME == 1:
+        z = tl.maximum(chord, 0.0)
+        turned = chord < -1e30  # never
+        far = dot < 0
+    else:
+        turned = chord < -2.0
+        z = tl.where(turned, -4.0 - chord, chord)
+        far = turned != (dot < 0)
+
+    inner = tl.minimum(z, _LIMIT)
+    slope = tl.zeros_like(total) + _POLYNOMIAL[_DEGREE]
+    for k in tl.static_range(_DEGREE):
+        slope = tl.fma(slope, inner, _POLYNOMIAL[_DEGREE - 1 - k])
+    product = inner * tl.fma(inner, 0.25, 1.0)
+    square = tl.abs(product * slope * slope)
+    sine = tl.sqrt(tl.abs(product))
+    if TIME < SIZE:
+        cosine = tl.fma(tl.maximum(z, _LIMIT), 0.5, 1.0)
+        outer_sine = tl.where(cosine > _LARGE, cosine, tl.sqrt(tl.fma(cosine, cosine, -1.0)))
+        arc = tl.log(cosine + outer_sine)
+        beyond = z > _LIMIT
+        sine = tl.where(beyond, outer_sine, sine)
+        square = tl.where(beyond, arc * arc, square)
+        slope = tl.where(beyond, arc / outer_sine, slope)
+    arc = tl.sqrt(square)
+    if TIME == 1:
+        around = _PI + arc
+    else:
+        around = tl.where(z < 0, _PI - arc, _PI + arc)
+        slope = tl.where(z < 0, -slope, slope) if TIME < SIZE else -slope
+    around_slope = tl.where(sine > 0, around / sine, 0.0)
+    square = tl.where(far, around * around, square)
+    slope = tl.where(far, around_slope, slope)
+    if TIME > 1:
+        slope = tl.where(turned, -slope, slope)
+    by_size = square - slope * (chord - gap * shorten)
+    return square, scale, slope * shorten, by_size
+
+
+@triton.jit
+def _rows_of(pointer, rows, inside, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+    """Load one number a row for each column of a matrix of ``WIDTH`` columns."""
+    values = ()
+    for k in tl.static_range(WIDTH):
+        values = values + (tl.load(pointer + rows * WIDTH + k, mask=inside, other=1.0),)  # noqa: RUF005
+    return values
+
+
+# --- words of pairs that are left out ---------------------------------------------------------------------------------------
+
+
+@triton.jit
+def _seek(start_ptr, word_ptr, rows, inside, word, steps):  # type: ignore[no-untyped-def]
+    """Return, of each row, where its first entry of at least the given word stands, that word, and where the row ends."""
+    low = tl.load(start_ptr + rows, mask=inside, other=0)
+    end = tl.load(start_ptr + rows + 1, mask=inside, other=0)
+    high = end
+    for _ in range(steps):
+        middle = (low + high) // 2
+        below = (low < high) & (tl.load(word_ptr + middle, mask=low < high, other=0) < word)
+        low, high = tl.where(below, middle + 1, low), tl.where(below, high, middle)
+    following = tl.load(word_ptr + low, mask=low < end, other=2147483647)
+    return low, following, end
+
+
+@triton.jit
+def _next_word(at, following, end, word_ptr, bits_ptr, word):  # type: ignore[no-untyped-def]
+    """Return the bits of a word, and move on."""
+    hit = following == word
+    bits = tl.load(bits_ptr + at, mask=hit, other=0)
+    at = tl.where(hit, at + 1, at)
+    following = tl.where(hit, tl.load(word_ptr + at, mask=hit & (at < end), other=2147483647), following)
+    return bits, at, following
+
+
+# --- the two passes over all pairs -------------------------------------------------------------------------------------------
+
+
+@triton.jit
+def _log_sum_kernel(  # type: ignore[no-untyped-def]
+    x_ptr, reach_ptr, sizes_ptr, tau_ptr, start_ptr, word_ptr, bits_ptr, out_ptr,
+    first_row, num_rows, n, num_words, words_each, steps,
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr, GROUP: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    """Add up ``2 ** (-energy)`` of a run of columns for each row, as the base-2 logarithm of the sum."""
+    local = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = local < num_rows
+    rows = first_row + local
+    word = tl.program_id(1) * words_each
+    last_word = tl.minimum(word + words_each, num_words)
+    x = _rows_of(x_ptr, rows, inside, D)
+    reach = _rows_of(reach_ptr, rows, inside, F)
+    at, following, end = _seek(start_ptr, word_ptr, rows, inside, word, steps)
+    tau = tl.load(tau_ptr)
+    highest = tl.zeros([ROWS], tl.float32) + _LOWEST
+    total = tl.zeros([ROWS], tl.float32)
+    for w in range(word, last_word):
+        bits, at, following = _next_word(at, following, end, word_ptr, bits_ptr, w)
+        for group in range(0, 32, GROUP):
+            values = ()
+            top = highest
+            for i in tl.static_range(GROUP):
+                column = w * 32 + group + i
+                j = tl.minimum(column, n - 1)
+                length = tl.zeros([ROWS], tl.float32)
+                for f in tl.static_range(F):
+                    square, _, _, _ = _factor(x, reach, x_ptr + j * D, reach_ptr + j * F, sizes_ptr, SHAPE, f)
+                    length += square * tl.load(sizes_ptr + f)
+                energy = tau * length if SQUARED else tau * tl.sqrt(length)
+                out = (((bits >> (group + i)) & 1) != 0) | (column >= n)
+                value = tl.where(out, float("-inf"), -energy)
+                top = tl.maximum(top, value)
+                values = values + (value,)  # noqa: RUF005
+            total = total * tl.exp2(highest - top)
+            for i in tl.static_range(GROUP):
+                total += tl.exp2(values[i] - top)
+            highest = top
+    tl.store(out_ptr + tl.program_id(1) * num_rows + local, highest + tl.log2(total), mask=inside)
+
+
+@triton.jit
+def _gradient_kernel(  # type: ignore[no-untyped-def]
+    x_ptr, reach_ptr, sizes_ptr, tau_ptr, shift_ptr, weight_ptr,
+    start_ptr, word_ptr, bits_ptr, back_start_ptr, back_word_ptr, back_bits_ptr, to_x_ptr, to_rest_ptr,
+    first_row, num_rows, n, num_words, words_each, steps, back_steps,
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, SYMMETRIC: tl.constexpr,  # noqa: N803
+    ROWS: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    """Add up, over a run of columns, what each row's point, the temperature and the sizes change."""
+    local = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = local < num_rows
+    rows = first_row + local
+    word = tl.program_id(1) * words_each
+    last_word = tl.minimum(word + words_each, num_words)
+    x = _rows_of(x_ptr, rows, inside, D)
+    reach = _rows_of(reach_ptr, rows, inside, F)
+    row_shift = tl.load(shift_ptr + rows, mask=inside, other=0.0)
+    row_weight = tl.load(weight_ptr + rows, mask=inside, other=0.0)
+    at, following, end = _seek(start_ptr, word_ptr, rows, inside, word, steps)
+    if not SYMMETRIC:
+        back_at, back_following, back_end = _seek(back_start_ptr, back_word_ptr, rows, inside, word, back_steps)
+    tau = tl.load(tau_ptr)
+    to_x = ()
+    for _ in tl.static_range(D):
+        to_x = to_x + (tl.zeros([ROWS], tl.float32),)  # noqa: RUF005
+    to_rest = ()
+    for _ in tl.static_range(F + 1):
+        to_rest = to_rest + (tl.zeros([ROWS], tl.float32),)  # noqa: RUF005
+    for w in range(word, last_word):
+        bits, at, following = _next_word(at, following, end, word_ptr, bits_ptr, w)
+        if SYMMETRIC:
+            back_bits = bits
+        else:
+            back_bits, back_at, back_following = _next_word(
+                back_at, back_following, back_end, back_word_ptr, back_bits_ptr, w
+            )
+        for i in range(32):
+            column = w * 32 + i
+            j = tl.minimum(column, n - 1)
+            length = tl.zeros([ROWS], tl.float32)
+            scales = ()
+            slopes = ()
+            by_sizes = ()
+            for f in tl.static_range(F):
+                square, scale, slope, by_size = _factor(x, reach, x_ptr + j * D, reach_ptr + j * F, sizes_ptr, SHAPE, f)
+                length += square * tl.load(sizes_ptr + f)
+                scales = scales + (scale,)  # noqa: RUF005
+                slopes = slopes + (slope,)  # noqa: RUF005
+                by_sizes = by_sizes + (by_size,)  # noqa: RUF005
+            if SQUARED:
+                energy = length
+            else:
+                energy = tl.sqrt(length)
+            cost = tau * energy
+            out = (((bits >> i) & 1) != 0) | (column >= n)
+            mine = tl.where(out, 0.0, row_weight * tl.exp2(row_shift - cost))
+            back_out = (((back_bits >> i) & 1) != 0) | (column >= n)
+            other = tl.where(back_out, 0.0, tl.load(weight_ptr + j) * tl.exp2(tl.load(shift_ptr + j) - cost))
+            both = mine + other
+            if not SQUARED:  # the derivative of the root, zero at zero
+                root = tl.where(energy > 0, 0.5 / energy, 0.0)
+                both *= root
+                changed = mine * root
+            else:
+                changed = mine
+            rest = (tl.fma(mine, energy, to_rest[0]),)
+            new = ()
+            for f in tl.static_range(F):
+                rest = rest + (tl.fma(changed, by_sizes[f], to_rest[1 + f]),)  # noqa: RUF005
+                new = _push(new, to_x, x, x_ptr + j * D, scales[f], both * slopes[f], SHAPE, f)
+            to_x = new
+            to_rest = rest
+    part = tl.program_id(1) * num_rows + local
+    for k in tl.static_range(D):
+        tl.store(to_x_ptr + part * D + k, to_x[k], mask=inside)
+    for k in tl.static_range(F + 1):
+        tl.store(to_rest_ptr + part * (F + 1) + k, to_rest[k], mask=inside)
+
+
+@triton.jit
+def _push(new, to_x, x, y_ptr, scale, push, SHAPE: tl.constexpr, F: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+    """Append the coordinates of one factor: what was there, and the push along the difference."""
+    FIRST: tl.constexpr = SHAPE[F][0]  # noqa: N806
+    SIZE: tl.constexpr = SHAPE[F][1]  # noqa: N806
+    TIME: tl.constexpr = SHAPE[F][2]  # noqa: N806
+    for k in tl.static_range(SIZE):
+        w = _difference(x[FIRST + k], scale, tl.load(y_ptr + FIRST + k), TIME == 0)
+        new = new + (tl.fma(-push if k < TIME else push, w, to_x[FIRST + k]),)  # noqa: RUF005
+    return new
+
+
+# --- what is launched ------------------------------------------------------------------------------------------------------
+
+
+def _grid(num_rows: int, num_words: int) -> tuple[int, int, int]:
+    """Return blocks of rows, runs of columns, and words in each run."""
+    blocks = triton.cdiv(num_rows, _ROWS)
+    runs = max(1, min(num_words, triton.cdiv(_BLOCKS, blocks)))
+    each = triton.cdiv(num_words, runs)
+    return blocks, triton.cdiv(num_words, each), each
+
+
+def log_sum(
+    x: Tensor, reach: Tensor, sizes: Tensor, tau: Tensor, words: Words, shape: Any, squared: bool, rows: range
+) -> Tensor:
+    """Return the base-2 logarithm of each row's sum, shape ``(len(rows),)``; ``tau`` is in units of base 2."""
+    n, d = x.shape
+    num_words = triton.cdiv(n, WORD)
+    blocks, runs, each = _grid(len(rows), num_words)
+    parts = torch.empty(runs, len(rows), dtype=x.dtype, device=x.device)
+    _log_sum_kernel[(blocks, runs)](
+        x, reach, sizes, tau, words.start, words.word, words.bits, parts,
+        rows.start, len(rows), n, num_words, each, words.steps,
+        SHAPE=shape, D=d, F=len(shape), SQUARED=squared, ROWS=_ROWS, GROUP=_GROUP, num_warps=_WARPS,
+    )  # fmt: skip
+    return parts[0] if runs == 1 else _combined(parts)
+
+
+def _combined(parts: Tensor) -> Tensor:
+    highest = parts.amax(0)
+    safe = torch.where(highest > -torch.inf, highest, 0)
+    return safe + (parts - safe).exp2().sum(0).log2()
+
+
+def log_sum_gradient(
+    x: Tensor,
+    reach: Tensor,
+    sizes: Tensor,
+    tau: Tensor,
+    shift: Tensor,
+    weight: Tensor,
+    words: Words,
+    back: Words,
+    shape: Any,
+    squared: bool,
+    rows: range,
+) -> tuple[Tensor, Tensor]:
+    """Return weighted sums over pairs of half the slope of the energy by the row's point, and of those by energy and sizes."""
+    n, d = x.shape
+    num_words = triton.cdiv(n, WORD)
+    blocks, runs, each = _grid(len(rows), num_words)
+    to_x = torch.empty(runs, len(rows), d, dtype=x.dtype, device=x.device)
+    to_rest = torch.empty(runs, len(rows), len(shape) + 1, dtype=x.dtype, device=x.device)
+    _gradient_kernel[(blocks, runs)](
+        x, reach, sizes, tau, shift, weight,
+        words.start, words.word, words.bits, back.start, back.word, back.bits, to_x, to_rest,
+        rows.start, len(rows), n, num_words, each, words.steps, back.steps,
+        SHAPE=shape, D=d, F=len(shape), SQUARED=squared, SYMMETRIC=words is back, ROWS=_ROWS, num_warps=_WARPS,
+    )  # fmt: skip
+    return to_x.sum(0), to_rest.sum((0, 1))
