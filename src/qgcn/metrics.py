@@ -13,8 +13,10 @@ import torch
 from scipy.sparse import csgraph, csr_array
 from torch import Tensor
 
-from qgcn.kernels.graph import Chunk, Neighbourhoods, check_points, graph_of, rows_at_once
+from qgcn.kernels.graph import Neighbourhoods, check_points, graph_of, rows_at_once
 from qgcn.kernels.metric import Metric
+from qgcn.kernels.pairs import average_precision as average_precision_of_nodes
+from qgcn.kernels.pairs import distances_from
 
 __all__ = [
     "Distortion",
@@ -245,36 +247,7 @@ def mean_average_precision(
     """
     check_points(x)
     graph = graph_of(edge_index, x)
-    total = torch.zeros((), dtype=torch.float64, device=x.device)
-    for part in graph.chunks(rows_at_once(graph.num_nodes, chunk)):
-        if part.edges.start < part.edges.stop:
-            total += _precision_of_rows(_distances(x, manifold, part), graph, part)
-    return total / (graph.degree > 0).sum()
-
-
-def _precision_of_rows(dist: Tensor, graph: Neighbourhoods, part: Chunk) -> Tensor:
-    """Return the sum over the chunk's nodes of their average precision.
-
-    Only distances to neighbours are sorted; all others are put between them by bisection and counted.
-    """
-    degree = graph.degree[part.first : part.first + part.rows]
-    source, target = graph.source[part.edges] - part.first, graph.target[part.edges]
-    width = int(degree.max())
-    place = torch.arange(len(source), device=dist.device) - (degree.cumsum(0) - degree)[source]
-    bounds = dist.new_full((part.rows, width), math.inf)
-    bounds[source, place] = dist[source, target]
-    bounds = bounds.sort(dim=-1).values
-
-    position = torch.searchsorted(bounds, dist)  # the first bound that is not below
-    position.diagonal(part.first).fill_(width)  # the node itself is within none
-    counts = torch.zeros(part.rows, width + 1, dtype=torch.long, device=dist.device)
-    counts.scatter_add_(1, position, torch.ones((), dtype=torch.long, device=dist.device).expand_as(position))
-    within = counts.cumsum(-1)[:, :width]
-    # an infinite distance must not count the padding
-    neighbours = torch.minimum(torch.searchsorted(bounds, bounds, right=True), degree.unsqueeze(-1))
-    real = torch.arange(width, device=dist.device) < degree.unsqueeze(-1)
-    precision = torch.where(real, neighbours.double() / torch.where(real, within, 1), 0)
-    return (precision.sum(-1) / torch.where(degree > 0, degree, 1)).sum()
+    return average_precision_of_nodes(x, graph, manifold, chunk=chunk).sum() / (graph.degree > 0).sum()
 
 
 class Distortion(NamedTuple):
@@ -347,15 +320,6 @@ def _stretches(x: Tensor, graph: Neighbourhoods, manifold: Metric, rows: int) ->
         steps = csgraph.dijkstra(adjacency, directed=False, unweighted=True, indices=nodes)
         apart = torch.from_numpy(steps).to(x.device)
         joined = (apart > 0) & apart.isfinite()
-        stretch = _distances(x, manifold, part)[joined].double() / apart[joined]
+        stretch = distances_from(x, range(part.first, part.first + part.rows), manifold)[joined].double() / apart[joined]
         if len(stretch):
             yield stretch
-
-
-def _distances(x: Tensor, manifold: Metric, part: Chunk) -> Tensor:
-    """Return the distances from the chunk's nodes to all, shape ``(rows, N)``."""
-    x = x.as_subclass(Tensor)
-    dist = manifold.pairwise_dist(x[part.first : part.first + part.rows], x).contiguous()
-    if bool(dist.isnan().any()):
-        raise ValueError("distances must be numbers, got NaN: points are too far out, or not on the manifold")
-    return dist

@@ -4,9 +4,21 @@ They stand below the spaces and take one as an argument: anything with the metho
 :class:`~qgcn.kernels.graph.Metric`.
 """
 
+from qgcn.kernels.backends import backend, use_backend
 from qgcn.kernels.graph import Neighbourhoods
 from qgcn.kernels.metric import Factor, Metric
-from qgcn.kernels.partition import backend, use_backend
+from qgcn.kernels.pairs import average_precision, distances_from, nearest_neighbours
 from qgcn.kernels.reconstruction import distortion_loss, reconstruction_loss
 
-__all__ = ["Factor", "Metric", "Neighbourhoods", "backend", "distortion_loss", "reconstruction_loss", "use_backend"]
+__all__ = [
+    "Factor",
+    "Metric",
+    "Neighbourhoods",
+    "average_precision",
+    "backend",
+    "distances_from",
+    "distortion_loss",
+    "nearest_neighbours",
+    "reconstruction_loss",
+    "use_backend",
+]

@@ -23,7 +23,7 @@ from qgcn.kernels.graph import WORD, Words
 from qgcn.kernels.metric import Shape
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
 
-__all__ = ["log_sum", "log_sum_gradient", "obstacle"]
+__all__ = ["average_precision", "distances", "log_sum", "log_sum_gradient", "obstacle"]
 
 _SOURCE: Final = Path(__file__).with_name("native.cpp")
 _FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
@@ -42,7 +42,9 @@ def obstacle() -> str | None:
 @cache
 def _library() -> ctypes.CDLL | str:
     """Load the compiled functions, compiling them if need be; or say what is in the way."""
-    compiler = next((path for name in (os.environ.get("CXX"), "c++", "g++", "clang++") if name and (path := shutil.which(name))), None)
+    compiler = next(
+        (path for name in (os.environ.get("CXX"), "c++", "g++", "clang++") if name and (path := shutil.which(name))), None
+    )
     if compiler is None:
         return "no C++ compiler was found (c++, g++, clang++, or the one named by $CXX)"
     try:
@@ -90,12 +92,14 @@ def _compile(compiler: str, path: Path) -> None:
 class _Call:
     """The arguments that every function begins with; keeps alive what they point to."""
 
-    def __init__(self, x: Tensor, reach: Tensor, sizes: Tensor, tau: Tensor, shape: Shape, squared: bool) -> None:
+    def __init__(self, x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape) -> None:
         n = len(x)
         stride = -(-n // WORD) * WORD
         self._kept: list[Any] = []
-        self.by_coordinate = (self.padded(x.t(), stride), self.padded(reach.t(), stride, 1.0))
-        polynomial = arc_polynomial()
+        self.by_coordinate = (
+            self.padded(x.t(), stride),
+            self.padded(torch.stack((reach, 1 / reach), dim=2).flatten(1).t(), stride, 1.0),
+        )
         self.arguments = (
             *(self.pointer(each) for each in self.by_coordinate),
             ctypes.c_int64(stride),
@@ -103,11 +107,8 @@ class _Call:
             self.pointer(np.array(shape, dtype=np.int32)),
             ctypes.c_int32(len(shape)),
             self.pointer(sizes.detach().contiguous()),
-            self.pointer(np.array(polynomial, dtype=np.float32)),
-            ctypes.c_int32(len(polynomial) - 1),
+            self.pointer(np.array(arc_polynomial(), dtype=np.float32)),
             ctypes.c_float(ARC_LIMIT),
-            ctypes.c_float(float(tau)),
-            ctypes.c_int32(squared),
         )
 
     def padded(self, rows: Tensor, stride: int, value: float = 0.0) -> Tensor:
@@ -124,6 +125,10 @@ class _Call:
         return tuple(self.pointer(each) for each in (words.start, words.word, words.bits))
 
 
+def _energy(tau: Tensor, squared: bool) -> tuple[Any, ...]:
+    return ctypes.c_float(float(tau)), ctypes.c_int32(squared)
+
+
 def _span(rows: range) -> tuple[Any, ...]:
     return ctypes.c_int64(rows.start), ctypes.c_int64(len(rows)), ctypes.c_int32(torch.get_num_threads())
 
@@ -133,9 +138,9 @@ def log_sum(
 ) -> Tensor:
     """Return the base-2 logarithm of each row's sum, shape ``(len(rows),)``; ``tau`` is in units of base 2."""
     library: Any = _library()
-    call = _Call(x, reach, sizes, tau, shape, squared)
+    call = _Call(x, reach, sizes, shape)
     out = torch.empty(len(rows))
-    library.log_sum(*call.arguments, *call.words(words), *_span(rows), call.pointer(out))
+    library.log_sum(*call.arguments, *_energy(tau, squared), *call.words(words), *_span(rows), call.pointer(out))
     return out
 
 
@@ -154,12 +159,13 @@ def log_sum_gradient(
 ) -> tuple[Tensor, Tensor]:
     """Return weighted sums over pairs of half the slope of the energy by the row's point, and of those by energy and sizes."""
     library: Any = _library()
-    call = _Call(x, reach, sizes, tau, shape, squared)
+    call = _Call(x, reach, sizes, shape)
     n, d = x.shape
     stride = call.by_coordinate[0].shape[1]
     to_x, to_rest = torch.empty(len(rows), d), torch.empty(len(rows), len(shape) + 1)
     library.log_sum_gradient(
         *call.arguments,
+        *_energy(tau, squared),
         call.pointer(call.padded(shift, stride)),
         call.pointer(call.padded(weight, stride)),
         *call.words(words),
@@ -170,3 +176,22 @@ def log_sum_gradient(
         call.pointer(to_rest),
     )
     return to_x, to_rest.sum(0)
+
+
+def distances(x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape, rows: range) -> Tensor:
+    """Return distances from some rows to all points, shape ``(len(rows), N)``."""
+    library: Any = _library()
+    call = _Call(x, reach, sizes, shape)
+    out = torch.empty(len(rows), len(x))
+    library.distances(*call.arguments, *_span(rows), call.pointer(out))
+    return out
+
+
+def average_precision(x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape, start: Tensor, target: Tensor) -> Tensor:
+    """Return the average precision of each row, float64, shape ``(N,)``; NaN where a distance is."""
+    library: Any = _library()
+    call = _Call(x, reach, sizes, shape)
+    out = torch.empty(len(x), dtype=torch.float64)
+    edges = call.pointer(start), call.pointer(target.contiguous())
+    library.average_precision(*call.arguments, *edges, *_span(range(len(x))), call.pointer(out))
+    return out

@@ -15,7 +15,7 @@ from torch import Tensor
 from qgcn.kernels.graph import WORD, Words
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
 
-__all__ = ["log_sum", "log_sum_gradient"]
+__all__ = ["distances", "log_sum", "log_sum_gradient"]
 
 _ROWS: Final = 256
 _GROUP: Final = 4
@@ -79,7 +79,7 @@ def _factor(x, reach, y_ptr, reach_ptr, sizes_ptr, SHAPE: tl.constexpr, F: tl.co
     gap = (1.0 - length) * (1.0 - length)
     chord = tl.fma(total, 1.0 / size, gap) * shorten
     if TIME == 1:
-        z = tl.maximum(chord, 0.0)
+        z = tl.where(chord < 0.0, 0.0, chord)  # a comparison, here and below: NaN stays NaN
         turned = chord < -1e30  # never
         far = dot < 0
     else:
@@ -87,7 +87,8 @@ def _factor(x, reach, y_ptr, reach_ptr, sizes_ptr, SHAPE: tl.constexpr, F: tl.co
         z = tl.where(turned, -4.0 - chord, chord)
         far = turned != (dot < 0)
 
-    inner = tl.minimum(z, _LIMIT)
+    beyond = z > _LIMIT
+    inner = tl.where(beyond, _LIMIT, z)
     slope = tl.zeros_like(total) + _POLYNOMIAL[_DEGREE]
     for k in tl.static_range(_DEGREE):
         slope = tl.fma(slope, inner, _POLYNOMIAL[_DEGREE - 1 - k])
@@ -95,10 +96,9 @@ def _factor(x, reach, y_ptr, reach_ptr, sizes_ptr, SHAPE: tl.constexpr, F: tl.co
     square = tl.abs(product * slope * slope)
     sine = tl.sqrt(tl.abs(product))
     if TIME < SIZE:
-        cosine = tl.fma(tl.maximum(z, _LIMIT), 0.5, 1.0)
+        cosine = tl.fma(tl.where(z < _LIMIT, _LIMIT, z), 0.5, 1.0)
         outer_sine = tl.where(cosine > _LARGE, cosine, tl.sqrt(tl.fma(cosine, cosine, -1.0)))
         arc = tl.log(cosine + outer_sine)
-        beyond = z > _LIMIT
         sine = tl.where(beyond, outer_sine, sine)
         square = tl.where(beyond, arc * arc, square)
         slope = tl.where(beyond, arc / outer_sine, slope)
@@ -231,9 +231,7 @@ def _gradient_kernel(  # type: ignore[no-untyped-def]
         if SYMMETRIC:
             back_bits = bits
         else:
-            back_bits, back_at, back_following = _next_word(
-                back_at, back_following, back_end, back_word_ptr, back_bits_ptr, w
-            )
+            back_bits, back_at, back_following = _next_word(back_at, back_following, back_end, back_word_ptr, back_bits_ptr, w)
         for i in range(32):
             column = w * 32 + i
             j = tl.minimum(column, n - 1)
@@ -287,6 +285,26 @@ def _push(new, to_x, x, y_ptr, scale, push, SHAPE: tl.constexpr, F: tl.constexpr
         w = _difference(x[FIRST + k], scale, tl.load(y_ptr + FIRST + k), TIME == 0)
         new = new + (tl.fma(-push if k < TIME else push, w, to_x[FIRST + k]),)  # noqa: RUF005
     return new
+
+
+@triton.jit
+def _distance_kernel(  # type: ignore[no-untyped-def]
+    x_ptr, reach_ptr, sizes_ptr, out_ptr, first_row, num_rows, n, rows_each,
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, COLUMNS: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    """Write distances from a few rows to a block of columns: threads hold columns, so that they write side by side."""
+    columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = columns < n
+    x = _rows_of(x_ptr, columns, inside, D)
+    reach = _rows_of(reach_ptr, columns, inside, F)
+    local = tl.program_id(1) * rows_each
+    for i in range(local, tl.minimum(local + rows_each, num_rows)):
+        row = first_row + i
+        length = tl.zeros([COLUMNS], tl.float32)
+        for f in tl.static_range(F):
+            square, _, _, _ = _factor(x, reach, x_ptr + row * D, reach_ptr + row * F, sizes_ptr, SHAPE, f)
+            length += square * tl.load(sizes_ptr + f)
+        tl.store(out_ptr + i.to(tl.int64) * n + columns, tl.sqrt(length), mask=inside)
 
 
 # --- what is launched ------------------------------------------------------------------------------------------------------
@@ -348,3 +366,15 @@ def log_sum_gradient(
         SHAPE=shape, D=d, F=len(shape), SQUARED=squared, SYMMETRIC=words is back, ROWS=_ROWS, num_warps=_WARPS,
     )  # fmt: skip
     return to_x.sum(0), to_rest.sum((0, 1))
+
+
+def distances(x: Tensor, reach: Tensor, sizes: Tensor, shape: Any, rows: range) -> Tensor:
+    """Return distances from some rows to all points, shape ``(len(rows), N)``."""
+    n, d = x.shape
+    each = 32
+    out = torch.empty(len(rows), n, dtype=x.dtype, device=x.device)
+    _distance_kernel[(triton.cdiv(n, _ROWS), triton.cdiv(len(rows), each))](
+        x, reach, sizes, out, rows.start, len(rows), n, each,
+        SHAPE=shape, D=d, F=len(shape), COLUMNS=_ROWS, num_warps=_WARPS,
+    )  # fmt: skip
+    return out

@@ -9,78 +9,171 @@
 #include <thread>
 #include <vector>
 
+#define INLINE inline __attribute__((always_inline))
+
 namespace {
 
 constexpr int LANES = 16;
 constexpr int WORD = 32;  // columns whose bits stand in one word
+constexpr int PACK = 2;
+constexpr int STEP = 4;  // words between two looks at the largest term of a sum
+static_assert(PACK * LANES == WORD, "a word of bits is a pack of lanes");
+constexpr int DEGREE = 10;
 constexpr int MOST_FACTORS = 64;
 constexpr float PI = 3.14159265358979f;
 constexpr float INF = std::numeric_limits<float>::infinity();
 constexpr float LARGE = 4096.0f;  // above it c and its sine are the same number
 
-typedef float Vec __attribute__((vector_size(4 * LANES), aligned(4)));
-typedef int32_t Int __attribute__((vector_size(4 * LANES), aligned(4)));
+// Columns in hand: vectors of sixteen, several of them so that one computes while another waits.
+typedef float Lanes __attribute__((vector_size(4 * LANES), aligned(4)));
+typedef int32_t Bits __attribute__((vector_size(4 * LANES), aligned(4)));
 
-inline Vec load(const float* from) { return *reinterpret_cast<const Vec*>(from); }
-inline Vec all(float value) { return Vec{} + value; }
-inline Vec absolute(Vec x) { return reinterpret_cast<Vec>(reinterpret_cast<Int>(x) & 0x7fffffff); }
-inline Vec larger(Vec x, Vec y) { return x > y ? x : y; }
-inline Vec smaller(Vec x, Vec y) { return x < y ? x : y; }
+struct Int {
+    Bits of[PACK];
+};
 
-inline Vec root(Vec x) {
-    Vec result;
-    for (int i = 0; i < LANES; ++i) result[i] = __builtin_sqrtf(x[i]);
-    return result;
+struct Vec {
+    Lanes of[PACK];
+};
+
+#define EACH for (int p = 0; p < PACK; ++p)
+#define OPERATOR(symbol, Result)                                                             \
+    INLINE Result operator symbol(const Vec& x, const Vec& y) {                              \
+        Result r;                                                                            \
+        EACH r.of[p] = x.of[p] symbol y.of[p];                                               \
+        return r;                                                                            \
+    }                                                                                        \
+    INLINE Result operator symbol(const Vec& x, float y) {                                   \
+        Result r;                                                                            \
+        EACH r.of[p] = x.of[p] symbol y;                                                     \
+        return r;                                                                            \
+    }                                                                                        \
+    INLINE Result operator symbol(float x, const Vec& y) {                                   \
+        Result r;                                                                            \
+        EACH r.of[p] = x symbol y.of[p];                                                     \
+        return r;                                                                            \
+    }
+
+OPERATOR(+, Vec)
+OPERATOR(-, Vec)
+OPERATOR(*, Vec)
+OPERATOR(/, Vec)
+OPERATOR(<, Int)
+OPERATOR(>, Int)
+OPERATOR(<=, Int)
+OPERATOR(>=, Int)
+
+INLINE Vec& operator+=(Vec& x, const Vec& y) { return x = x + y; }
+INLINE Vec& operator-=(Vec& x, const Vec& y) { return x = x - y; }
+INLINE Vec& operator*=(Vec& x, const Vec& y) { return x = x * y; }
+INLINE Vec operator-(const Vec& x) { return 0.0f - x; }
+INLINE Int operator&(const Int& x, const Int& y) {
+    Int r;
+    EACH r.of[p] = x.of[p] & y.of[p];
+    return r;
+}
+INLINE Int operator^(const Int& x, const Int& y) {
+    Int r;
+    EACH r.of[p] = x.of[p] ^ y.of[p];
+    return r;
 }
 
-inline float sum(Vec x) {
+INLINE Vec all(float value) {
+    Vec r;
+    EACH r.of[p] = Lanes{} + value;
+    return r;
+}
+
+INLINE Vec load(const float* from) {
+    Vec r;
+    EACH r.of[p] = *reinterpret_cast<const Lanes*>(from + p * LANES);
+    return r;
+}
+
+INLINE Vec select(const Int& mask, const Vec& yes, const Vec& no) {
+    Vec r;
+    EACH r.of[p] = mask.of[p] ? yes.of[p] : no.of[p];
+    return r;
+}
+
+INLINE Vec absolute(const Vec& x) {
+    Vec r;
+    EACH r.of[p] = reinterpret_cast<Lanes>(reinterpret_cast<Bits>(x.of[p]) & 0x7fffffff);
+    return r;
+}
+
+INLINE Vec at_least(const Vec& x, float low) { return select(x < low, all(low), x); }  // keeps NaN, as the next
+INLINE Vec at_most(const Vec& x, float high) { return select(x > high, all(high), x); }
+
+INLINE bool any(const Int& mask) {
+    Bits together = mask.of[0];
+    for (int p = 1; p < PACK; ++p) together |= mask.of[p];
+    int32_t found = 0;
+    for (int i = 0; i < LANES; ++i) found |= together[i];
+    return found != 0;
+}
+
+INLINE Vec root(const Vec& x) {
+    Vec r;
+    EACH for (int i = 0; i < LANES; ++i) r.of[p][i] = __builtin_sqrtf(x.of[p][i]);
+    return r;
+}
+
+INLINE float sum(const Vec& x) {
     float total = 0;
-    for (int i = 0; i < LANES; ++i) total += x[i];
+    EACH for (int i = 0; i < LANES; ++i) total += x.of[p][i];
     return total;
 }
 
-inline float highest(Vec x) {
-    float top = x[0];
-    for (int i = 1; i < LANES; ++i) top = x[i] > top ? x[i] : top;
-    return top;
+INLINE float highest(const Vec& x) {
+    Lanes top = x.of[0];
+    for (int p = 1; p < PACK; ++p) top = x.of[p] > top ? x.of[p] : top;
+    float found = top[0];
+    for (int i = 1; i < LANES; ++i) found = top[i] > found ? top[i] : found;
+    return found;
 }
 
 // 2^x, zero below the smallest normal number; relative error 2e-7
-inline Vec exp2(Vec x) {
-    const Vec bounded = smaller(larger(x, all(-126.0f)), all(127.0f));
+INLINE Vec exp2(const Vec& x) {
+    const Vec bounded = at_most(at_least(x, -126.0f), 127.0f);
     const Vec magic = all(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
     const Vec shifted = bounded + magic;
     const Vec f = bounded - (shifted - magic);  // in [-1/2, 1/2]
-    Vec p = all(1.5403530393381608e-4f);
-    p = p * f + 1.3333558146428443e-3f;
-    p = p * f + 9.6181291076284772e-3f;
-    p = p * f + 5.5504108664821580e-2f;
-    p = p * f + 2.4022650695910072e-1f;
-    p = p * f + 6.9314718055994531e-1f;
-    p = p * f + 1.0f;
-    const Int exponent = (reinterpret_cast<Int>(shifted) - reinterpret_cast<Int>(magic)) << 23;
-    const Vec result = reinterpret_cast<Vec>(reinterpret_cast<Int>(p) + exponent);
-    return x < -126.0f ? Vec{} : result;
+    Vec y = all(1.5403530393381608e-4f);
+    y = y * f + 1.3333558146428443e-3f;
+    y = y * f + 9.6181291076284772e-3f;
+    y = y * f + 5.5504108664821580e-2f;
+    y = y * f + 2.4022650695910072e-1f;
+    y = y * f + 6.9314718055994531e-1f;
+    y = y * f + 1.0f;
+    EACH {
+        const Bits exponent = (reinterpret_cast<Bits>(shifted.of[p]) - reinterpret_cast<Bits>(magic.of[p])) << 23;
+        y.of[p] = reinterpret_cast<Lanes>(reinterpret_cast<Bits>(y.of[p]) + exponent);
+    }
+    return select(x < -126.0f, all(0), y);
 }
 
 // natural logarithm of finite numbers of at least 1; relative error 1e-7
-inline Vec log(Vec x) {
-    const Int bits = reinterpret_cast<Int>(x);
-    const Int exponent = (bits - 0x3f3504f3) >> 23;  // so that the fraction is in [sqrt(1/2), sqrt(2))
-    const Vec m = reinterpret_cast<Vec>(bits - (exponent << 23)) - 1.0f;
-    const Vec e = __builtin_convertvector(exponent, Vec);
+INLINE Vec log(const Vec& x) {
+    Vec m, e;
+    EACH {
+        const Bits bits = reinterpret_cast<Bits>(x.of[p]);
+        const Bits exponent = (bits - 0x3f3504f3) >> 23;  // so that the fraction is in [sqrt(1/2), sqrt(2))
+        m.of[p] = reinterpret_cast<Lanes>(bits - (exponent << 23)) - 1.0f;
+        e.of[p] = __builtin_convertvector(exponent, Lanes);
+    }
     const Vec square = m * m;
-    Vec p = all(7.0376836292e-2f);
-    p = p * m + -1.1514610310e-1f;
-    p = p * m + 1.1676998740e-1f;
-    p = p * m + -1.2420140846e-1f;
-    p = p * m + 1.4249322787e-1f;
-    p = p * m + -1.6668057665e-1f;
-    p = p * m + 2.0000714765e-1f;
-    p = p * m + -2.4999993993e-1f;
-    p = p * m + 3.3333331174e-1f;
-    p = p * m * square + e * -2.12194440e-4f - 0.5f * square;
-    return m + p + e * 0.693359375f;
+    Vec y = all(7.0376836292e-2f);
+    y = y * m + -1.1514610310e-1f;
+    y = y * m + 1.1676998740e-1f;
+    y = y * m + -1.2420140846e-1f;
+    y = y * m + 1.4249322787e-1f;
+    y = y * m + -1.6668057665e-1f;
+    y = y * m + 2.0000714765e-1f;
+    y = y * m + -2.4999993993e-1f;
+    y = y * m + 3.3333331174e-1f;
+    y = y * m * square + e * -2.12194440e-4f - 0.5f * square;
+    return m + y + e * 0.693359375f;
 }
 
 // First coordinate, number of coordinates, number of negative ones, of each factor.
@@ -88,21 +181,17 @@ struct Space {
     const int32_t* shape;
     int factors;
     const float* sizes;
-    const float* polynomial;  // constant first
-    int degree;
+    const float* polynomial;  // constant first, of degree DEGREE
     float limit;  // the largest squared chord it holds for
 };
 
-// Points by coordinate, each coordinate padded to `stride` numbers; powers of two that say how far out they are, likewise.
+// Points by coordinate, each coordinate padded to `stride` numbers; likewise, of each factor, the power of two that says how far
+// out they are, and its inverse.
 struct Points {
     const float* x;
     const float* reach;
     int64_t stride;
     int n;
-};
-
-struct Sum {
-    Vec lanes{};
 };
 
 struct Separation {
@@ -111,13 +200,13 @@ struct Separation {
 
 // How one point is separated from sixteen others in one factor; see kernels/gpu.py.
 template <bool SLOPES>
-inline Separation separate(const Space& space, const Points& points, int f, int64_t row, int64_t column) {
+INLINE Separation separate(const Space& space, const Points& points, int f, int64_t row, int64_t column) {
     const int first = space.shape[3 * f], size = space.shape[3 * f + 1], time = space.shape[3 * f + 2];
     const float* from = points.x + first * points.stride;
     const auto mine = [&](int k) { return from[k * points.stride + row]; };
     const auto theirs = [&](int k) { return load(from + k * points.stride + column); };
     Separation result;
-    Vec total{};
+    Vec total = all(0);
     if (time == 0) {
         for (int k = 0; k < size; ++k) {
             const Vec w = mine(k) - theirs(k);
@@ -125,23 +214,21 @@ inline Separation separate(const Space& space, const Points& points, int f, int6
         }
         result.square = total;
         result.scale = result.slope = all(1);
-        result.by_size = Vec{};
+        result.by_size = all(0);
         return result;
     }
-    Vec dot{};
+    Vec dot = all(0);
     for (int k = 0; k < time; ++k) dot += mine(k) * theirs(k);
     Vec length = all(1), shorten = all(1);
     if (time < size) {
-        const float* reach = points.reach + f * points.stride;
-        const float here = reach[row];
-        const Vec there = load(reach + column);
-        const Vec ratio = here / there;
+        const float *reach = points.reach + 2 * f * points.stride, *inverse = reach + points.stride;
+        const Vec ratio = reach[row] * load(inverse + column);
         const Int alike = (ratio <= 2.0f) & (ratio >= 0.5f);
-        length = alike ? all(1) : ratio;
-        shorten = alike ? all(1) : there / here;
+        length = select(alike, all(1), ratio);
+        shorten = select(alike, all(1), inverse[row] * load(reach + column));
     }
     const Int across = dot < 0.0f;
-    const Vec scale = across ? -length : length;
+    const Vec scale = select(across, -length, length);
     for (int k = 0; k < time; ++k) {
         const Vec w = mine(k) - scale * theirs(k);
         total -= w * w;
@@ -152,41 +239,42 @@ inline Separation separate(const Space& space, const Points& points, int f, int6
     }
     const Vec gap = (1.0f - length) * (1.0f - length);
     const Vec chord = (total * (1.0f / space.sizes[f]) + gap) * shorten;
-    Int turned{}, far = across;
+    Int turned = across ^ across, far = across;
     Vec z;
     if (time == 1) {
-        z = larger(chord, Vec{});
+        z = at_least(chord, 0.0f);
     } else {
         turned = chord < -2.0f;
-        z = turned ? -4.0f - chord : chord;
+        z = select(turned, -4.0f - chord, chord);
         far = turned ^ across;
     }
-    const Vec inner = smaller(z, all(space.limit));
-    Vec slope = all(space.polynomial[space.degree]);
-    for (int k = space.degree - 1; k >= 0; --k) slope = slope * inner + space.polynomial[k];
+    const Vec inner = at_most(z, space.limit);
+    Vec slope = all(space.polynomial[DEGREE]);
+    for (int k = DEGREE - 1; k >= 0; --k) slope = slope * inner + space.polynomial[k];
     const Vec product = inner * (inner * 0.25f + 1.0f);
     Vec square = absolute(product * slope * slope);
     Vec sine = absolute(product);
     if (time < size) {
-        const Vec cosine = larger(z, all(space.limit)) * 0.5f + 1.0f;
-        const Vec outer = cosine > LARGE ? cosine : root(cosine * cosine - 1.0f);
+        const Vec cosine = at_least(z, space.limit) * 0.5f + 1.0f;
+        const Vec outer = select(cosine > LARGE, cosine, root(cosine * cosine - 1.0f));
         const Vec arc = log(cosine + outer);
         const Int beyond = z > space.limit;
-        square = beyond ? arc * arc : square;
-        sine = beyond ? outer * outer : sine;
-        if (SLOPES) slope = beyond ? arc / outer : slope;
+        square = select(beyond, arc * arc, square);
+        sine = select(beyond, outer * outer, sine);
+        if (SLOPES) slope = select(beyond, arc / outer, slope);
     }
-    const Vec arc = root(square);
     const Int negative = z < 0.0f;
-    const Vec around = time == 1 ? PI + arc : (negative ? PI - arc : PI + arc);
-    result.square = far ? around * around : square;
+    if (SLOPES && time > 1) slope = time == size ? -slope : select(negative, -slope, slope);
+    if (any(far)) {  // past the antipode, around it
+        const Vec arc = root(square);
+        const Vec around = time == 1 ? PI + arc : select(negative, PI - arc, PI + arc);
+        square = select(far, around * around, square);
+        if (SLOPES) slope = select(far, select(sine > 0.0f, around / root(sine), all(0)), slope);
+    }
+    result.square = square;
     if (SLOPES) {
-        if (time == size) slope = -slope;
-        else if (time > 1) slope = negative ? -slope : slope;
-        const Vec around_slope = sine > 0.0f ? around / root(sine) : Vec{};
-        slope = far ? around_slope : slope;
-        slope = turned ? -slope : slope;
-        result.by_size = result.square - slope * (chord - gap * shorten);
+        slope = select(turned, -slope, slope);
+        result.by_size = square - slope * (chord - gap * shorten);
         result.slope = slope * shorten;
     }
     result.scale = scale;
@@ -194,14 +282,21 @@ inline Separation separate(const Space& space, const Points& points, int f, int6
 }
 
 template <bool SLOPES>
-inline Vec squared_distance(const Space& space, const Points& points, int64_t row, int64_t column, Separation* parts) {
-    Vec total{};
+INLINE Vec squared_distance(const Space& space, const Points& points, int64_t row, int64_t column, Separation* parts) {
+    Vec total = all(0);
     for (int f = 0; f < space.factors; ++f) {
         const Separation part = separate<SLOPES>(space, points, f, row, column);
         total += part.square * space.sizes[f];
         if (SLOPES) parts[f] = part;
     }
     return total;
+}
+
+INLINE void distances_from(const Space& space, const Points& points, int64_t row, float* out) {
+    for (int column = 0; column < points.n; column += WORD) {
+        const Vec distance = root(squared_distance<false>(space, points, row, column, nullptr));
+        __builtin_memcpy(out + column, &distance, sizeof(float) * std::min(WORD, points.n - column));
+    }
 }
 
 // Bits of the columns that are left out, word by word.
@@ -216,13 +311,17 @@ struct Cursor {
     uint32_t take(int32_t word) { return at < end && words.word[at] == word ? static_cast<uint32_t>(words.bits[at++]) : 0u; }
 };
 
-inline Int left_out(uint32_t bits, int half) {
-    Int lane;
-    for (int i = 0; i < LANES; ++i) lane[i] = static_cast<int32_t>(1u << (half * LANES + i));
-    return (static_cast<int32_t>(bits) & lane) != 0;
+INLINE Int left_out(uint32_t bits) {
+    Int r;
+    EACH {
+        Bits lane;
+        for (int i = 0; i < LANES; ++i) lane[i] = static_cast<int32_t>(1u << (p * LANES + i));
+        r.of[p] = (static_cast<int32_t>(bits) & lane) != 0;
+    }
+    return r;
 }
 
-inline uint32_t beyond(int64_t column, int n) {  // bits of the columns past the last
+INLINE uint32_t beyond(int64_t column, int n) {  // bits of the columns past the last
     const int64_t inside = n - column;
     return inside >= WORD ? 0u : ~0u << inside;
 }
@@ -248,30 +347,34 @@ extern "C" {
 
 // The base-2 logarithm of each row's sum of 2^(-tau E).
 void log_sum(const float* x, const float* reach, int64_t stride, int32_t n, const int32_t* shape, int32_t factors,
-             const float* sizes, const float* polynomial, int32_t degree, float limit, float tau, int32_t squared,
+             const float* sizes, const float* polynomial, float limit, float tau, int32_t squared,
              const int32_t* start, const int32_t* word, const int32_t* bits, int64_t first, int64_t count, int32_t threads,
              float* out) {
-    const Space space{shape, factors, sizes, polynomial, degree, limit};
+    const Space space{shape, factors, sizes, polynomial, limit};
     const Points points{x, reach, stride, n};
     const Words words{start, word, bits};
     for_rows(first, count, threads, [&](int64_t row, int64_t i) {
         Cursor cursor(words, row);
         float reference = -INF;
-        Vec total{};
-        for (int64_t column = 0; column < n; column += WORD) {
-            const uint32_t masked = cursor.take(static_cast<int32_t>(column / WORD)) | beyond(column, n);
-            Vec value[2];
-            for (int half = 0; half < 2; ++half) {
-                Vec energy = squared_distance<false>(space, points, row, column + half * LANES, nullptr);
+        Vec total = all(0);
+        for (int64_t column = 0; column < n; column += STEP * WORD) {
+            Vec value[STEP], top = all(-INF);
+            const int words_here = static_cast<int>(std::min<int64_t>(STEP, (n - column + WORD - 1) / WORD));
+            for (int v = 0; v < words_here; ++v) {
+                const int64_t at = column + v * WORD;
+                const uint32_t masked = cursor.take(static_cast<int32_t>(at / WORD)) | beyond(at, n);
+                Vec energy = squared_distance<false>(space, points, row, at, nullptr);
                 if (!squared) energy = root(energy);
-                value[half] = left_out(masked, half) ? all(-INF) : -tau * energy;
+                value[v] = select(left_out(masked), all(-INF), -tau * energy);
+                top = select(value[v] > top, value[v], top);
             }
-            const float top = highest(larger(value[0], value[1]));
-            if (top > reference + 32) {  // 2^32 times larger than what the sum is counted in: count in that
-                total = reference > -INF ? total * std::exp2(reference - top) : Vec{};
-                reference = top;
+            const float largest = highest(top);
+            if (largest > reference + 32) {  // 2^32 times larger than what the sum is counted in: count in that
+                total = reference > -INF ? total * std::exp2(reference - largest) : all(0);
+                reference = largest;
             }
-            if (reference > -INF) total += exp2(value[0] - reference) + exp2(value[1] - reference);
+            if (reference > -INF)
+                for (int v = 0; v < words_here; ++v) total += exp2(value[v] - reference);
         }
         out[i] = reference > -INF ? reference + std::log2(sum(total)) : -INF;
     });
@@ -280,51 +383,89 @@ void log_sum(const float* x, const float* reach, int64_t stride, int32_t n, cons
 // Sums over all pairs of a row, weighted by weight * 2^(shift - tau E) of either end: of half the slope of the energy by the row's point (out_x, by point), and of the
 // energy and its slopes by the sizes (out_rest, by row).
 void log_sum_gradient(const float* x, const float* reach, int64_t stride, int32_t n, const int32_t* shape, int32_t factors,
-                      const float* sizes, const float* polynomial, int32_t degree, float limit, float tau, int32_t squared,
+                      const float* sizes, const float* polynomial, float limit, float tau, int32_t squared,
                       const float* shift, const float* weight, const int32_t* start, const int32_t* word, const int32_t* bits,
                       const int32_t* back_start, const int32_t* back_word, const int32_t* back_bits, int64_t first,
                       int64_t count, int32_t threads, int32_t dim, float* out_x, float* out_rest) {
-    const Space space{shape, factors, sizes, polynomial, degree, limit};
+    const Space space{shape, factors, sizes, polynomial, limit};
     const Points points{x, reach, stride, n};
     const Words words{start, word, bits}, back{back_start, back_word, back_bits};
     for_rows(first, count, threads, [&](int64_t row, int64_t i) {
         Cursor cursor(words, row), back_cursor(back, row);
         const float row_shift = shift[row], row_weight = weight[row];
         Separation parts[MOST_FACTORS];
-        Vec by_energy{}, by_size[MOST_FACTORS] = {};
-        std::vector<Sum> to_x(dim);
+        Vec by_energy = all(0), by_size[MOST_FACTORS];
+        std::fill_n(by_size, factors, all(0));
+        std::vector<Vec> to_x(dim, all(0));
         for (int64_t column = 0; column < n; column += WORD) {
             const int32_t index = static_cast<int32_t>(column / WORD);
             const uint32_t outside = beyond(column, n);
             const uint32_t masked = cursor.take(index) | outside, back_masked = back_cursor.take(index) | outside;
-            for (int half = 0; half < 2; ++half) {
-                const int64_t at = column + half * LANES;
-                Vec energy = squared_distance<true>(space, points, row, at, parts);
-                if (!squared) energy = root(energy);
-                const Vec cost = tau * energy;
-                const Vec own = left_out(masked, half) ? Vec{} : row_weight * exp2(row_shift - cost);
-                const Vec theirs = left_out(back_masked, half) ? Vec{} : load(weight + at) * exp2(load(shift + at) - cost);
-                Vec both = own + theirs, changed = own;
-                if (!squared) {  // the derivative of the root, zero at zero
-                    const Vec slope = energy > 0.0f ? 0.5f / energy : Vec{};
-                    both *= slope;
-                    changed *= slope;
-                }
-                by_energy += own * energy;
-                for (int f = 0; f < factors; ++f) {
-                    by_size[f] += changed * parts[f].by_size;
-                    const int begin = shape[3 * f], middle = begin + shape[3 * f + 2], end = begin + shape[3 * f + 1];
-                    const Vec push = both * parts[f].slope, scale = parts[f].scale;
-                    for (int k = begin; k < middle; ++k)
-                        to_x[k].lanes -= push * (x[k * stride + row] - scale * load(x + k * stride + at));
-                    for (int k = middle; k < end; ++k)
-                        to_x[k].lanes += push * (x[k * stride + row] - scale * load(x + k * stride + at));
-                }
+            Vec energy = squared_distance<true>(space, points, row, column, parts);
+            if (!squared) energy = root(energy);
+            const Vec cost = tau * energy;
+            const Vec own = select(left_out(masked), all(0), row_weight * exp2(row_shift - cost));
+            const Vec other = load(weight + column) * exp2(load(shift + column) - cost);
+            Vec both = own + select(left_out(back_masked), all(0), other), changed = own;
+            if (!squared) {  // the derivative of the root, zero at zero
+                const Vec slope = select(energy > 0.0f, 0.5f / energy, all(0));
+                both *= slope;
+                changed *= slope;
+            }
+            by_energy += own * energy;
+            for (int f = 0; f < factors; ++f) {
+                by_size[f] += changed * parts[f].by_size;
+                const int begin = shape[3 * f], middle = begin + shape[3 * f + 2], end = begin + shape[3 * f + 1];
+                const Vec push = both * parts[f].slope, scale = parts[f].scale;
+                for (int k = begin; k < middle; ++k) to_x[k] -= push * (x[k * stride + row] - scale * load(x + k * stride + column));
+                for (int k = middle; k < end; ++k) to_x[k] += push * (x[k * stride + row] - scale * load(x + k * stride + column));
             }
         }
-        for (int k = 0; k < dim; ++k) out_x[i * dim + k] = sum(to_x[k].lanes);
+        for (int k = 0; k < dim; ++k) out_x[i * dim + k] = sum(to_x[k]);
         out_rest[i * (factors + 1)] = sum(by_energy);
         for (int f = 0; f < factors; ++f) out_rest[i * (factors + 1) + 1 + f] = sum(by_size[f]);
+    });
+}
+
+// Distances from some rows to all points, out[i * n + j].
+void distances(const float* x, const float* reach, int64_t stride, int32_t n, const int32_t* shape, int32_t factors,
+               const float* sizes, const float* polynomial, float limit, int64_t first, int64_t count,
+               int32_t threads, float* out) {
+    const Space space{shape, factors, sizes, polynomial, limit};
+    const Points points{x, reach, stride, n};
+    for_rows(first, count, threads, [&](int64_t row, int64_t i) { distances_from(space, points, row, out + i * n); });
+}
+
+// The average precision of each row: how well its nearest points are its neighbours, ties counted against it; 0 for a row
+// without neighbours, NaN if a distance is none.
+void average_precision(const float* x, const float* reach, int64_t stride, int32_t n, const int32_t* shape, int32_t factors,
+                       const float* sizes, const float* polynomial, float limit, const int64_t* start,
+                       const int64_t* target, int64_t first, int64_t count, int32_t threads, double* out) {
+    const Space space{shape, factors, sizes, polynomial, limit};
+    const Points points{x, reach, stride, n};
+    for_rows(first, count, threads, [&](int64_t row, int64_t i) {
+        thread_local std::vector<float> distance, bound;
+        thread_local std::vector<int64_t> within;
+        distance.resize(n);
+        distances_from(space, points, row, distance.data());
+        bound.clear();
+        for (int64_t e = start[row]; e < start[row + 1]; ++e) bound.push_back(distance[target[e]]);
+        std::sort(bound.begin(), bound.end());
+        within.assign(bound.size() + 1, 0);
+        const float last = bound.empty() ? -INF : bound.back();
+        bool sane = true;
+        distance[row] = 0;
+        for (int j = 0; j < n; ++j) {  // count each point at the first bound it is within
+            sane &= distance[j] == distance[j];
+            if (distance[j] <= last) ++within[std::lower_bound(bound.begin(), bound.end(), distance[j]) - bound.begin()];
+        }
+        double total = 0;
+        int64_t points_within = -1;  // not the node itself, which is within every bound
+        for (size_t b = 0, equal; b < bound.size(); b = equal) {
+            for (equal = b; equal < bound.size() && bound[equal] == bound[b]; ++equal) points_within += within[equal];
+            total += static_cast<double>(equal - b) * static_cast<double>(equal) / static_cast<double>(points_within);
+        }
+        out[i] = !sane ? std::numeric_limits<double>::quiet_NaN() : bound.empty() ? 0.0 : total / bound.size();
     });
 }
 

@@ -1,17 +1,10 @@
 r"""The sum over all other points that a softmax over distances divides by, on the fastest path there is for it.
 
 .. math:: \log Z_u = \log \sum_{w \notin X(u)} e^{-\tau E(u, w)}, \qquad E = d^2 \text{ or } d
-
-Three paths compute the same: Triton on a GPU, C++ on the CPU (both for float32 and for spaces made of flat factors and
-quadrics), and plain PyTorch, a run of rows at a time, which needs no compiler and is what the others are tested against.
 """
 
-import importlib.util
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,72 +12,11 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-from qgcn.kernels import cpu
+from qgcn.kernels.backends import choose, module_of
 from qgcn.kernels.graph import Chunk, Neighbourhoods, Words, rows_at_once
 from qgcn.kernels.metric import Metric, Shape, reach_of, shape_of, sizes_of
 
-__all__ = ["Backend", "backend", "log_partition", "use_backend"]
-
-Backend = Literal["triton", "native", "eager"]
-"""``triton``: a GPU's. ``native``: compiled C++ on the CPU. ``eager``: plain PyTorch."""
-
-_forced: ContextVar[Backend | None] = ContextVar("forced", default=None)
-_last: ContextVar[Backend | None] = ContextVar("last", default=None)
-
-
-def backend() -> Backend | None:
-    """Return which path the last function of all pairs took in this thread; ``None`` if there was none yet."""
-    return _last.get()
-
-
-@contextmanager
-def use_backend(name: Backend) -> Iterator[None]:
-    """Take this path and no other.
-
-    Raises:
-        ValueError: There is no such path; or, when a function is called, it cannot take it.
-    """
-    if name not in get_args(Backend):
-        raise ValueError(f"backend must be one of {', '.join(get_args(Backend))}, got {name!r}")
-    token = _forced.set(name)
-    try:
-        yield
-    finally:
-        _forced.reset(token)
-
-
-def choose(x: Tensor, manifold: Metric) -> Backend:
-    """Return the path for points of this type on this device in this space, and remember it."""
-    why = {name: _obstacle(name, x, manifold) for name in get_args(Backend)}
-    forced = _forced.get()
-    if forced is not None and why[forced]:
-        raise ValueError(f"backend {forced} cannot be used: {why[forced]}")
-    found: Backend = forced or next(name for name in get_args(Backend) if not why[name])
-    _last.set(found)
-    return found
-
-
-def _obstacle(name: Backend, x: Tensor, manifold: Metric) -> str | None:
-    if name == "eager":
-        return None
-    if x.dtype != torch.float32:
-        return f"points are {x.dtype}, expected torch.float32"
-    if manifold.factors is None:
-        return f"{manifold} has a factor that is neither flat nor a quadric"
-    if name == "triton":
-        if importlib.util.find_spec("triton") is None:
-            return "triton is not installed"
-        return None if x.is_cuda or _interpreted() else f"points are on {x.device}, expected a GPU"
-    return cpu.obstacle() if x.device.type == "cpu" else f"points are on {x.device}, expected the CPU"
-
-
-def _interpreted() -> bool:
-    """Tell whether Triton's interpreter, which runs kernels on the CPU for tests, was asked for by name."""
-    if _forced.get() != "triton":
-        return False
-    import triton
-
-    return bool(triton.knobs.runtime.interpret)
+__all__ = ["log_partition"]
 
 
 def log_partition(
@@ -115,17 +47,8 @@ def log_partition(
     factors = manifold.factors or ()
     words = (graph.itself, graph.itself) if others else graph.itself_and_neighbours
     apply: Any = _LogPartition.apply
-    result: Tensor = apply(x, sizes_of(factors, x), tau, words, shape_of(factors), squared, _kernels(path), group)
+    result: Tensor = apply(x, sizes_of(factors, x), tau, words, shape_of(factors), squared, module_of(path), group)
     return result
-
-
-def _kernels(path: Backend) -> Any:
-    """Return the module of a path; Triton is imported only where it is used."""
-    if path == "native":
-        return cpu
-    from qgcn.kernels import gpu
-
-    return gpu
 
 
 class _LogPartition(Function):
@@ -151,7 +74,7 @@ class _LogPartition(Function):
         shift = torch.where(log > -math.inf, -log, -math.inf)  # of an empty sum nothing depends on anything
         ctx.save_for_backward(x, reach, sizes, tau, shift)
         ctx.rest = words, shape, squared, kernels, group
-        return log * math.log(2)
+        return log * math.log(2) + 0 * x.sum()  # NaN if a point is not finite, whatever comparisons made of it
 
     @staticmethod
     @once_differentiable

@@ -1,0 +1,89 @@
+"""Which path functions of all pairs take.
+
+Three compute the same: Triton on a GPU, C++ on the CPU (both for float32 and for spaces made of flat factors and quadrics), and
+plain PyTorch, a run of rows at a time, which needs no compiler and is what the others are tested against.
+"""
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from qgcn.kernels import cpu
+from qgcn.kernels.metric import Metric
+
+__all__ = ["Backend", "backend", "choose", "module_of", "use_backend"]
+
+Backend = Literal["triton", "native", "eager"]
+"""``triton``: a GPU's. ``native``: compiled C++ on the CPU. ``eager``: plain PyTorch."""
+
+_forced: ContextVar[Backend | None] = ContextVar("forced", default=None)
+_last: ContextVar[Backend | None] = ContextVar("last", default=None)
+
+
+def backend() -> Backend | None:
+    """Return which path the last function of all pairs took in this thread; ``None`` if there was none yet."""
+    return _last.get()
+
+
+@contextmanager
+def use_backend(name: Backend) -> Iterator[None]:
+    """Take this path and no other.
+
+    Raises:
+        ValueError: There is no such path; or, when a function is called, it cannot take it.
+    """
+    if name not in get_args(Backend):
+        raise ValueError(f"backend must be one of {', '.join(get_args(Backend))}, got {name!r}")
+    token = _forced.set(name)
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+def choose(x: Tensor, manifold: Metric) -> Backend:
+    """Return the path for points of this type on this device in this space, and remember it."""
+    why = {name: _obstacle(name, x, manifold) for name in get_args(Backend)}
+    forced = _forced.get()
+    if forced is not None and why[forced]:
+        raise ValueError(f"backend {forced} cannot be used: {why[forced]}")
+    found: Backend = forced or next(name for name in get_args(Backend) if not why[name])
+    _last.set(found)
+    return found
+
+
+def _obstacle(name: Backend, x: Tensor, manifold: Metric) -> str | None:
+    if name == "eager":
+        return None
+    if x.dtype != torch.float32:
+        return f"points are {x.dtype}, expected torch.float32"
+    if getattr(manifold, "factors", None) is None:
+        return f"{manifold} has a factor that is neither flat nor a quadric"
+    if name == "triton":
+        if importlib.util.find_spec("triton") is None:
+            return "triton is not installed"
+        return None if x.is_cuda or _interpreted() else f"points are on {x.device}, expected a GPU"
+    return cpu.obstacle() if x.device.type == "cpu" else f"points are on {x.device}, expected the CPU"
+
+
+def _interpreted() -> bool:
+    """Tell whether Triton's interpreter, which runs kernels on the CPU for tests, was asked for by name."""
+    if _forced.get() != "triton":
+        return False
+    import triton
+
+    return bool(triton.knobs.runtime.interpret)
+
+
+def module_of(path: Backend) -> Any:
+    """Return the module of a path; Triton is imported only where it is used."""
+    if path == "native":
+        return cpu
+    from qgcn.kernels import gpu
+
+    return gpu
