@@ -23,7 +23,7 @@ from qgcn.kernels.graph import WORD, Words
 from qgcn.kernels.metric import Shape
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
 
-__all__ = ["average_precision", "distances", "log_sum", "log_sum_gradient", "obstacle"]
+__all__ = ["average_precision", "distances", "edge_energy", "edge_gradient", "log_sum", "log_sum_gradient", "obstacle"]
 
 _SOURCE: Final = Path(__file__).with_name("native.cpp")
 _FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
@@ -195,3 +195,32 @@ def average_precision(x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape, sta
     edges = call.pointer(start), call.pointer(target.contiguous())
     library.average_precision(*call.arguments, *edges, *_span(range(len(x))), call.pointer(out))
     return out
+
+
+def edge_energy(x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target: Tensor, shape: Shape, squared: bool) -> Tensor:
+    """Return the energy of each edge, shape ``(E,)``."""
+    library: Any = _library()
+    call = _Call(x, reach, sizes, shape)
+    out = torch.empty(len(source))
+    nothing = ctypes.c_void_p()
+    library.edges(*call.arguments, *_ends(call, x, source, target, squared), nothing, call.pointer(out), *[nothing] * 3)
+    return out
+
+
+def edge_gradient(
+    x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target: Tensor, weight: Tensor, shape: Shape, squared: bool
+) -> tuple[Tensor, Tensor]:
+    """Return weighted sums over the edges of the energy's slope by the points, shape ``(N, d)``, and by the sizes."""
+    library: Any = _library()
+    call = _Call(x, reach, sizes, shape)
+    ends = torch.empty(2, len(source), x.shape[1])
+    to_sizes = torch.empty(len(source), len(shape))
+    made = [call.pointer(each) for each in (weight, ends[0], ends[1], to_sizes)]
+    library.edges(*call.arguments, *_ends(call, x, source, target, squared), made[0], ctypes.c_void_p(), *made[1:])
+    return torch.zeros_like(x).index_add_(0, source, ends[0]).index_add_(0, target, ends[1]), to_sizes.sum(0)
+
+
+def _ends(call: _Call, x: Tensor, source: Tensor, target: Tensor, squared: bool) -> tuple[Any, ...]:
+    pointers = call.pointer(source.contiguous()), call.pointer(target.contiguous())
+    threads = ctypes.c_int32(torch.get_num_threads())
+    return ctypes.c_int32(squared), *pointers, ctypes.c_int64(len(source)), threads, ctypes.c_int32(x.shape[1])

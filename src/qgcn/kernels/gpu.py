@@ -15,10 +15,11 @@ from torch import Tensor
 from qgcn.kernels.graph import WORD, Words
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
 
-__all__ = ["distances", "log_sum", "log_sum_gradient"]
+__all__ = ["distances", "edge_energy", "edge_gradient", "log_sum", "log_sum_gradient"]
 
 _ROWS: Final = 256
 _GROUP: Final = 4
+_EDGES: Final = 128
 _WARPS: Final = 4
 _BLOCKS: Final = 1056
 """Blocks of threads to cut the work into: eight for each multiprocessor of the largest GPU."""
@@ -43,7 +44,7 @@ def _difference(x, scale, y, FLAT: tl.constexpr):  # type: ignore[no-untyped-def
 
 
 @triton.jit
-def _factor(x, reach, y_ptr, reach_ptr, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+def _factor(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
     """Return, of one factor: squared length, scale of the difference, slope over the scale, derivative by the size."""
     FIRST: tl.constexpr = SHAPE[F][0]  # noqa: N806
     SIZE: tl.constexpr = SHAPE[F][1]  # noqa: N806
@@ -52,16 +53,16 @@ def _factor(x, reach, y_ptr, reach_ptr, sizes_ptr, SHAPE: tl.constexpr, F: tl.co
     one = total + 1.0
     if TIME == 0:
         for k in tl.static_range(SIZE):
-            w = x[FIRST + k] - tl.load(y_ptr + FIRST + k)
+            w = x[FIRST + k] - y[FIRST + k]
             total = tl.fma(w, w, total)
         return total, one, one, tl.zeros_like(total)
 
     size = tl.load(sizes_ptr + F)
     dot = tl.zeros_like(total)
     for k in tl.static_range(TIME):
-        dot = tl.fma(x[FIRST + k], tl.load(y_ptr + FIRST + k), dot)
+        dot = tl.fma(x[FIRST + k], y[FIRST + k], dot)
     if TIME < SIZE:
-        ratio = reach[F] / tl.load(reach_ptr + F)  # both are powers of two
+        ratio = reach[F] / y_reach[F]  # both are powers of two
         alike = (ratio <= 2.0) & (ratio >= 0.5)
         length = tl.where(alike, 1.0, ratio)
         shorten = tl.where(alike, 1.0, 1.0 / ratio)
@@ -71,7 +72,7 @@ def _factor(x, reach, y_ptr, reach_ptr, sizes_ptr, SHAPE: tl.constexpr, F: tl.co
         shorten = one
         scale = tl.where(dot < 0, -1.0, 1.0)
     for k in tl.static_range(SIZE):
-        w = tl.fma(-scale, tl.load(y_ptr + FIRST + k), x[FIRST + k])
+        w = tl.fma(-scale, y[FIRST + k], x[FIRST + k])
         if k < TIME:
             total = tl.fma(-w, w, total)
         else:
@@ -123,6 +124,15 @@ def _rows_of(pointer, rows, inside, WIDTH: tl.constexpr):  # type: ignore[no-unt
     values = ()
     for k in tl.static_range(WIDTH):
         values = values + (tl.load(pointer + rows * WIDTH + k, mask=inside, other=1.0),)  # noqa: RUF005
+    return values
+
+
+@triton.jit
+def _one_of(pointer, row, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+    """Load one row, the same for all threads, of a matrix of ``WIDTH`` columns."""
+    values = ()
+    for k in tl.static_range(WIDTH):
+        values = values + (tl.load(pointer + row * WIDTH + k),)  # noqa: RUF005
     return values
 
 
@@ -182,9 +192,10 @@ def _log_sum_kernel(  # type: ignore[no-untyped-def]
             for i in tl.static_range(GROUP):
                 column = w * 32 + group + i
                 j = tl.minimum(column, n - 1)
+                y, y_reach = _one_of(x_ptr, j, D), _one_of(reach_ptr, j, F)
                 length = tl.zeros([ROWS], tl.float32)
                 for f in tl.static_range(F):
-                    square, _, _, _ = _factor(x, reach, x_ptr + j * D, reach_ptr + j * F, sizes_ptr, SHAPE, f)
+                    square, _, _, _ = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
                     length += square * tl.load(sizes_ptr + f)
                 energy = tau * length if SQUARED else tau * tl.sqrt(length)
                 out = (((bits >> (group + i)) & 1) != 0) | (column >= n)
@@ -235,12 +246,13 @@ def _gradient_kernel(  # type: ignore[no-untyped-def]
         for i in range(32):
             column = w * 32 + i
             j = tl.minimum(column, n - 1)
+            y, y_reach = _one_of(x_ptr, j, D), _one_of(reach_ptr, j, F)
             length = tl.zeros([ROWS], tl.float32)
             scales = ()
             slopes = ()
             by_sizes = ()
             for f in tl.static_range(F):
-                square, scale, slope, by_size = _factor(x, reach, x_ptr + j * D, reach_ptr + j * F, sizes_ptr, SHAPE, f)
+                square, scale, slope, by_size = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
                 length += square * tl.load(sizes_ptr + f)
                 scales = scales + (scale,)  # noqa: RUF005
                 slopes = slopes + (slope,)  # noqa: RUF005
@@ -265,7 +277,7 @@ def _gradient_kernel(  # type: ignore[no-untyped-def]
             new = ()
             for f in tl.static_range(F):
                 rest = rest + (tl.fma(changed, by_sizes[f], to_rest[1 + f]),)  # noqa: RUF005
-                new = _push(new, to_x, x, x_ptr + j * D, scales[f], both * slopes[f], SHAPE, f)
+                new = _push(new, to_x, x, y, scales[f], both * slopes[f], SHAPE, f)
             to_x = new
             to_rest = rest
     part = tl.program_id(1) * num_rows + local
@@ -276,13 +288,13 @@ def _gradient_kernel(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _push(new, to_x, x, y_ptr, scale, push, SHAPE: tl.constexpr, F: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+def _push(new, to_x, x, y, scale, push, SHAPE: tl.constexpr, F: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
     """Append the coordinates of one factor: what was there, and the push along the difference."""
     FIRST: tl.constexpr = SHAPE[F][0]  # noqa: N806
     SIZE: tl.constexpr = SHAPE[F][1]  # noqa: N806
     TIME: tl.constexpr = SHAPE[F][2]  # noqa: N806
     for k in tl.static_range(SIZE):
-        w = _difference(x[FIRST + k], scale, tl.load(y_ptr + FIRST + k), TIME == 0)
+        w = _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
         new = new + (tl.fma(-push if k < TIME else push, w, to_x[FIRST + k]),)  # noqa: RUF005
     return new
 
@@ -299,12 +311,72 @@ def _distance_kernel(  # type: ignore[no-untyped-def]
     reach = _rows_of(reach_ptr, columns, inside, F)
     local = tl.program_id(1) * rows_each
     for i in range(local, tl.minimum(local + rows_each, num_rows)):
-        row = first_row + i
+        y, y_reach = _one_of(x_ptr, first_row + i, D), _one_of(reach_ptr, first_row + i, F)
         length = tl.zeros([COLUMNS], tl.float32)
         for f in tl.static_range(F):
-            square, _, _, _ = _factor(x, reach, x_ptr + row * D, reach_ptr + row * F, sizes_ptr, SHAPE, f)
+            square, _, _, _ = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
             length += square * tl.load(sizes_ptr + f)
         tl.store(out_ptr + i.to(tl.int64) * n + columns, tl.sqrt(length), mask=inside)
+
+
+# --- some pairs ---------------------------------------------------------------------------------------------------------------
+
+
+@triton.jit
+def _edge_kernel(  # type: ignore[no-untyped-def]
+    x_ptr, reach_ptr, sizes_ptr, source_ptr, target_ptr, out_ptr, count,
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    """Write the energy of each edge."""
+    at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = at < count
+    source, target = tl.load(source_ptr + at, mask=inside, other=0), tl.load(target_ptr + at, mask=inside, other=0)
+    x, reach = _rows_of(x_ptr, source, inside, D), _rows_of(reach_ptr, source, inside, F)
+    y, y_reach = _rows_of(x_ptr, target, inside, D), _rows_of(reach_ptr, target, inside, F)
+    length = tl.zeros([ROWS], tl.float32)
+    for f in tl.static_range(F):
+        square, _, _, _ = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+        length += square * tl.load(sizes_ptr + f)
+    tl.store(out_ptr + at, length if SQUARED else tl.sqrt(length), mask=inside)
+
+
+@triton.jit
+def _edge_gradient_kernel(  # type: ignore[no-untyped-def]
+    x_ptr, reach_ptr, sizes_ptr, source_ptr, target_ptr, weight_ptr, to_source_ptr, to_target_ptr, to_sizes_ptr, count,
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    """Write the weighted slope of each edge's energy by both its points and by the sizes."""
+    at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = at < count
+    source, target = tl.load(source_ptr + at, mask=inside, other=0), tl.load(target_ptr + at, mask=inside, other=0)
+    x, reach = _rows_of(x_ptr, source, inside, D), _rows_of(reach_ptr, source, inside, F)
+    y, y_reach = _rows_of(x_ptr, target, inside, D), _rows_of(reach_ptr, target, inside, F)
+    weight = tl.load(weight_ptr + at, mask=inside, other=0.0)
+    if not SQUARED:
+        length = tl.zeros([ROWS], tl.float32)
+        for f in tl.static_range(F):
+            square, _, _, _ = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+            length += square * tl.load(sizes_ptr + f)
+        weight = tl.where(length > 0, weight * 0.5 / tl.sqrt(length), 0.0)  # the derivative of the root, zero at zero
+    for f in tl.static_range(F):
+        _, scale, slope, by_size = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+        tl.store(to_sizes_ptr + at * F + f, weight * by_size, mask=inside)
+        _store_push(to_source_ptr, to_target_ptr, at, inside, x, y, scale, 2.0 * weight * slope, D, SHAPE, f)
+
+
+@triton.jit
+def _store_push(  # type: ignore[no-untyped-def]
+    to_source_ptr, to_target_ptr, at, inside, x, y, scale, push, D: tl.constexpr, SHAPE: tl.constexpr, F: tl.constexpr  # noqa: N803
+):  # fmt: skip
+    FIRST: tl.constexpr = SHAPE[F][0]  # noqa: N806
+    SIZE: tl.constexpr = SHAPE[F][1]  # noqa: N806
+    TIME: tl.constexpr = SHAPE[F][2]  # noqa: N806
+    for k in tl.static_range(SIZE):
+        w = push * _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
+        if k < TIME:
+            w = -w
+        tl.store(to_source_ptr + at * D + FIRST + k, w, mask=inside)
+        tl.store(to_target_ptr + at * D + FIRST + k, -scale * w, mask=inside)
 
 
 # --- what is launched ------------------------------------------------------------------------------------------------------
@@ -378,3 +450,27 @@ def distances(x: Tensor, reach: Tensor, sizes: Tensor, shape: Any, rows: range) 
         SHAPE=shape, D=d, F=len(shape), COLUMNS=_ROWS, num_warps=_WARPS,
     )  # fmt: skip
     return out
+
+
+def edge_energy(x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target: Tensor, shape: Any, squared: bool) -> Tensor:
+    """Return the energy of each edge, shape ``(E,)``."""
+    out = torch.empty(len(source), dtype=x.dtype, device=x.device)
+    _edge_kernel[(triton.cdiv(len(source), _EDGES),)](
+        x, reach, sizes, source, target, out, len(source),
+        SHAPE=shape, D=x.shape[1], F=len(shape), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
+    )  # fmt: skip
+    return out
+
+
+def edge_gradient(
+    x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target: Tensor, weight: Tensor, shape: Any, squared: bool
+) -> tuple[Tensor, Tensor]:
+    """Return weighted sums over the edges of the energy's slope by the points, shape ``(N, d)``, and by the sizes."""
+    ends = torch.empty(2, len(source), x.shape[1], dtype=x.dtype, device=x.device)
+    to_sizes = torch.empty(len(source), len(shape), dtype=x.dtype, device=x.device)
+    _edge_gradient_kernel[(triton.cdiv(len(source), _EDGES),)](
+        x, reach, sizes, source, target, weight, ends[0], ends[1], to_sizes, len(source),
+        SHAPE=shape, D=x.shape[1], F=len(shape), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
+    )  # fmt: skip
+    to_x = torch.zeros_like(x).index_add_(0, source, ends[0]).index_add_(0, target, ends[1])
+    return to_x, to_sizes.sum(0)

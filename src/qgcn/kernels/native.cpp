@@ -198,13 +198,12 @@ struct Separation {
     Vec square, scale, slope, by_size;
 };
 
-// How one point is separated from sixteen others in one factor; see kernels/gpu.py.
-template <bool SLOPES>
-INLINE Separation separate(const Space& space, const Points& points, int f, int64_t row, int64_t column) {
-    const int first = space.shape[3 * f], size = space.shape[3 * f + 1], time = space.shape[3 * f + 2];
-    const float* from = points.x + first * points.stride;
-    const auto mine = [&](int k) { return from[k * points.stride + row]; };
-    const auto theirs = [&](int k) { return load(from + k * points.stride + column); };
+// How points are separated in one factor, first ones in `x` and `reach`, second ones in `y` and `y_reach`; see kernels/gpu.py.
+// `reach` and `y_reach` are the power of two and its inverse. A point is read by coordinate: one number, or one for each lane.
+template <bool SLOPES, class Mine, class Theirs, class Number>
+INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, const Number& reach, const Number& inverse,
+                           const Vec& y_reach, const Vec& y_inverse) {
+    const int size = space.shape[3 * f + 1], time = space.shape[3 * f + 2];
     Separation result;
     Vec total = all(0);
     if (time == 0) {
@@ -221,11 +220,10 @@ INLINE Separation separate(const Space& space, const Points& points, int f, int6
     for (int k = 0; k < time; ++k) dot += mine(k) * theirs(k);
     Vec length = all(1), shorten = all(1);
     if (time < size) {
-        const float *reach = points.reach + 2 * f * points.stride, *inverse = reach + points.stride;
-        const Vec ratio = reach[row] * load(inverse + column);
+        const Vec ratio = reach * y_inverse;
         const Int alike = (ratio <= 2.0f) & (ratio >= 0.5f);
         length = select(alike, all(1), ratio);
-        shorten = select(alike, all(1), inverse[row] * load(reach + column));
+        shorten = select(alike, all(1), inverse * y_reach);
     }
     const Int across = dot < 0.0f;
     const Vec scale = select(across, -length, length);
@@ -285,7 +283,11 @@ template <bool SLOPES>
 INLINE Vec squared_distance(const Space& space, const Points& points, int64_t row, int64_t column, Separation* parts) {
     Vec total = all(0);
     for (int f = 0; f < space.factors; ++f) {
-        const Separation part = separate<SLOPES>(space, points, f, row, column);
+        const float *from = points.x + space.shape[3 * f] * points.stride, *reach = points.reach + 2 * f * points.stride;
+        const int64_t stride = points.stride;
+        const Separation part = separate<SLOPES>(
+            space, f, [=](int k) { return from[k * stride + row]; }, [=](int k) { return load(from + k * stride + column); },
+            reach[row], reach[stride + row], load(reach + column), load(reach + stride + column));
         total += part.square * space.sizes[f];
         if (SLOPES) parts[f] = part;
     }
@@ -466,6 +468,56 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
             total += static_cast<double>(equal - b) * static_cast<double>(equal) / static_cast<double>(points_within);
         }
         out[i] = !sane ? std::numeric_limits<double>::quiet_NaN() : bound.empty() ? 0.0 : total / bound.size();
+    });
+}
+
+// The energy of each edge; and, given weights, the weighted slopes by both points and by the sizes, each by edge.
+void edges(const float* x, const float* reach, int64_t stride, int32_t n, const int32_t* shape, int32_t factors,
+           const float* sizes, const float* polynomial, float limit, int32_t squared, const int64_t* source,
+           const int64_t* target, int64_t count, int32_t threads, int32_t dim, const float* weight, float* out,
+           float* to_source, float* to_target, float* to_sizes) {
+    const Space space{shape, factors, sizes, polynomial, limit};
+    (void)n;
+    for_rows(0, (count + WORD - 1) / WORD, threads, [&](int64_t block, int64_t) {
+        const int64_t begin = block * WORD;
+        const int here = static_cast<int>(std::min<int64_t>(WORD, count - begin));
+        const auto gather = [&](const float* from, const int64_t* ends) {
+            float lane[WORD] = {};
+            for (int i = 0; i < WORD; ++i) lane[i] = from[ends[begin + std::min(i, here - 1)]];
+            return load(lane);
+        };
+        Separation parts[MOST_FACTORS];
+        Vec energy = all(0);
+        for (int f = 0; f < factors; ++f) {
+            const float *from = x + shape[3 * f] * stride, *far = reach + 2 * f * stride;
+            parts[f] = separate<true>(
+                space, f, [&](int k) { return gather(from + k * stride, source); },
+                [&](int k) { return gather(from + k * stride, target); }, gather(far, source), gather(far + stride, source),
+                gather(far, target), gather(far + stride, target));
+            energy += parts[f].square * sizes[f];
+        }
+        if (!squared) energy = root(energy);
+        if (weight == nullptr) {
+            __builtin_memcpy(out + begin, &energy, sizeof(float) * here);
+            return;
+        }
+        float weights[WORD] = {};
+        std::copy_n(weight + begin, here, weights);
+        Vec pull = load(weights);
+        if (!squared) pull = select(energy > 0.0f, pull * 0.5f / energy, all(0));
+        for (int f = 0; f < factors; ++f) {
+            const Vec by_size = pull * parts[f].by_size, push = 2.0f * pull * parts[f].slope, scale = parts[f].scale;
+            for (int i = 0; i < here; ++i) to_sizes[(begin + i) * factors + f] = reinterpret_cast<const float*>(&by_size)[i];
+            for (int k = 0; k < shape[3 * f + 1]; ++k) {
+                const float* from = x + (shape[3 * f] + k) * stride;
+                const Vec along = push * (gather(from, source) - scale * gather(from, target));
+                const Vec first = k < shape[3 * f + 2] ? -along : along, second = -scale * first;
+                for (int i = 0; i < here; ++i) {
+                    to_source[(begin + i) * dim + shape[3 * f] + k] = reinterpret_cast<const float*>(&first)[i];
+                    to_target[(begin + i) * dim + shape[3 * f] + k] = reinterpret_cast<const float*>(&second)[i];
+                }
+            }
+        }
     });
 }
 

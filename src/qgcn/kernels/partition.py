@@ -16,7 +16,7 @@ from qgcn.kernels.backends import choose, module_of
 from qgcn.kernels.graph import Chunk, Neighbourhoods, Words, rows_at_once
 from qgcn.kernels.metric import Metric, Shape, reach_of, shape_of, sizes_of
 
-__all__ = ["log_partition"]
+__all__ = ["edge_energy", "log_partition"]
 
 
 def log_partition(
@@ -49,6 +49,39 @@ def log_partition(
     apply: Any = _LogPartition.apply
     result: Tensor = apply(x, sizes_of(factors, x), tau, words, shape_of(factors), squared, module_of(path), group)
     return result
+
+
+def edge_energy(x: Tensor, graph: Neighbourhoods, manifold: Metric, *, squared: bool) -> Tensor:
+    """Return :math:`E(u, v)` of every edge, shape ``(E,)``."""
+    path = choose(x, manifold)
+    if path == "eager":
+        ends = x.index_select(0, graph.source), x.index_select(0, graph.target)
+        return manifold.dist2(*ends) if squared else manifold.dist(*ends)
+    factors = manifold.factors or ()
+    apply: Any = _EdgeEnergy.apply
+    result: Tensor = apply(x, sizes_of(factors, x), graph, shape_of(factors), squared, module_of(path))
+    return result
+
+
+class _EdgeEnergy(Function):
+    """The energy of edges in one go: a dozen operations of PyTorch on a few thousand edges would wait for each other."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, sizes: Tensor, graph: Neighbourhoods, shape: Shape, squared: bool, kernels: Any) -> Tensor:
+        x = x.contiguous()
+        reach = reach_of(x, shape)
+        ctx.save_for_backward(x, reach, sizes)
+        ctx.rest = graph, shape, squared, kernels
+        energy: Tensor = kernels.edge_energy(x, reach, sizes, graph.source, graph.target, shape, squared)
+        return energy
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, weight: Tensor) -> tuple[Tensor | None, ...]:
+        x, reach, sizes = ctx.saved_tensors
+        graph, shape, squared, kernels = ctx.rest
+        ends = graph.source, graph.target
+        return *kernels.edge_gradient(x, reach, sizes, *ends, weight.contiguous(), shape, squared), None, None, None, None
 
 
 class _LogPartition(Function):

@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from qgcn.kernels.graph import Neighbourhoods, check_pairs, check_points, graph_of
 from qgcn.kernels.metric import Metric
-from qgcn.kernels.partition import log_partition
+from qgcn.kernels.partition import edge_energy, log_partition
 
 __all__ = ["Denominator", "distortion_loss", "reconstruction_loss"]
 
@@ -83,9 +83,7 @@ def reconstruction_loss(
     tau = _temperature(temperature, x)
     x = x.as_subclass(Tensor)  # slices of a geoopt.ManifoldParameter would carry its manifold along
     log_sum = log_partition(x, graph, manifold, tau, squared=squared, others=denominator == "others", group=group)
-    ends = x.index_select(0, graph.source), x.index_select(0, graph.target)
-    energy = manifold.dist2(*ends) if squared else manifold.dist(*ends)
-    margin = tau * energy + log_sum.index_select(0, graph.source)
+    margin = tau * edge_energy(x, graph, manifold, squared=squared) + log_sum.index_select(0, graph.source)
     # softplus, which PyTorch cuts off at 20; nothing to be told from leaves minus infinity, which costs nothing
     costs = -logsigmoid(-margin) if denominator == "negatives" else torch.where(margin > -math.inf, margin, 0)
     if not balance:
