@@ -12,6 +12,7 @@ stay finite and never pass through :math:`\sqrt 0`.
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -386,6 +387,7 @@ ARC_LIMIT: Final = 0.5
 """Squared chord up to which :func:`arc_polynomial` holds."""
 
 
+@cache
 def arc_polynomial() -> tuple[float, ...]:
     """Return coefficients, constant first, of a polynomial for ``A`` on ``[-2, ARC_LIMIT]``, exact to float32's rounding.
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from qgcn.kernels import cpu
-from qgcn.kernels.metric import Metric
+from qgcn.kernels.metric import Factor
 
 __all__ = ["Backend", "backend", "choose", "module_of", "use_backend"]
 
@@ -46,9 +46,9 @@ def use_backend(name: Backend) -> Iterator[None]:
         _forced.reset(token)
 
 
-def choose(x: Tensor, manifold: Metric) -> Backend:
+def choose(x: Tensor, factors: tuple[Factor, ...] | None) -> Backend:
     """Return the path for points of this type on this device in this space, and remember it."""
-    why = {name: _obstacle(name, x, manifold) for name in get_args(Backend)}
+    why = {name: _obstacle(name, x, factors) for name in get_args(Backend)}
     forced = _forced.get()
     if forced is not None and why[forced]:
         raise ValueError(f"backend {forced} cannot be used: {why[forced]}")
@@ -57,13 +57,13 @@ def choose(x: Tensor, manifold: Metric) -> Backend:
     return found
 
 
-def _obstacle(name: Backend, x: Tensor, manifold: Metric) -> str | None:
+def _obstacle(name: Backend, x: Tensor, factors: tuple[Factor, ...] | None) -> str | None:
     if name == "eager":
         return None
     if x.dtype != torch.float32:
         return f"points are {x.dtype}, expected torch.float32"
-    if getattr(manifold, "factors", None) is None:
-        return f"{manifold} has a factor that is neither flat nor a quadric"
+    if factors is None:
+        return "the space has a factor that is neither flat nor a quadric"
     if name == "triton":
         if importlib.util.find_spec("triton") is None:
             return "triton is not installed"

@@ -59,8 +59,12 @@ def sizes_of(factors: tuple[Factor, ...], like: Tensor) -> Tensor:
 
 def reach_of(x: Tensor, shape: Shape) -> Tensor:
     """Return how far out the points are in each factor, as a power of two, shape ``(N, F)``: see ``geometry.chord``."""
+    if not any(0 < time_dim < size for _, size, time_dim in shape):  # flat, or spheres, whose points are all as far out
+        return x.new_ones(len(x), len(shape))
     lengths = [
-        torch.linalg.vector_norm(x[:, first : first + time_dim], dim=1) if 0 < time_dim < size else torch.ones_like(x[:, 0])
+        torch.linalg.vector_norm(x[:, first : first + time_dim], dim=1, keepdim=True)
+        if 0 < time_dim < size
+        else x.new_ones(len(x), 1)
         for first, size, time_dim in shape
     ]
-    return nearest_power_of_two(torch.stack(lengths, dim=1))
+    return nearest_power_of_two(torch.cat(lengths, dim=1))

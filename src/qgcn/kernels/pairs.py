@@ -26,11 +26,11 @@ def distances_from(x: Tensor, rows: range, manifold: Metric) -> Tensor:
         ValueError: A distance is NaN.
     """
     x = x.as_subclass(Tensor).detach()
-    path = choose(x, manifold)
+    factors = getattr(manifold, "factors", None)
+    path = choose(x, factors)
     if path == "eager":
         dist = manifold.pairwise_dist(x[rows.start : rows.stop], x).contiguous()
     else:
-        factors = manifold.factors or ()
         shape = shape_of(factors)
         dist = module_of(path).distances(x.contiguous(), reach_of(x, shape), sizes_of(factors, x), shape, rows)
     if bool(dist.isnan().any()):
@@ -83,8 +83,8 @@ def average_precision(x: Tensor, graph: Neighbourhoods, manifold: Metric, *, chu
     """
     x = x.as_subclass(Tensor).detach()
     rows = rows_at_once(graph.num_nodes, chunk)
-    if choose(x, manifold) == "native":
-        factors = manifold.factors or ()
+    factors = getattr(manifold, "factors", None)
+    if choose(x, factors) == "native":
         shape = shape_of(factors)
         space = reach_of(x, shape), sizes_of(factors, x), shape
         result = cpu.average_precision(x.contiguous(), *space, graph.start, graph.target)

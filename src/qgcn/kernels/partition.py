@@ -4,6 +4,7 @@ r"""The sum over all other points that a softmax over distances divides by, on t
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,10 +17,10 @@ from qgcn.kernels.backends import choose, module_of
 from qgcn.kernels.graph import Chunk, Neighbourhoods, Words, rows_at_once
 from qgcn.kernels.metric import Metric, Shape, reach_of, shape_of, sizes_of
 
-__all__ = ["edge_energy", "log_partition"]
+__all__ = ["energies"]
 
 
-def log_partition(
+def energies(
     x: Tensor,
     graph: Neighbourhoods,
     manifold: Metric,
@@ -28,8 +29,10 @@ def log_partition(
     squared: bool,
     others: bool,
     group: Any = None,
-) -> Tensor:
-    r"""Return :math:`\log Z_u` of every node, shape ``(N,)``; minus infinity where there is nothing to sum.
+) -> tuple[Tensor, Tensor]:
+    r"""Return :math:`\log Z_u` of every node, shape ``(N,)``, and :math:`E(u, v)` of every edge, shape ``(E,)``.
+
+    A sum of nothing has the logarithm minus infinity.
 
     Args:
         x: Points, shape ``(N, d)``.
@@ -41,87 +44,67 @@ def log_partition(
         group: A group of processes of ``torch.distributed`` that hold the same points: each takes its share of the rows, all
             get all results and, in the backward pass, the whole gradient.
     """
-    path = choose(x, manifold)
-    if path == "eager":
-        return _eager(x, graph, manifold, tau, squared, others)
-    factors = manifold.factors or ()
-    words = (graph.itself, graph.itself) if others else graph.itself_and_neighbours
-    apply: Any = _LogPartition.apply
-    result: Tensor = apply(x, sizes_of(factors, x), tau, words, shape_of(factors), squared, module_of(path), group)
-    return result
-
-
-def edge_energy(x: Tensor, graph: Neighbourhoods, manifold: Metric, *, squared: bool) -> Tensor:
-    """Return :math:`E(u, v)` of every edge, shape ``(E,)``."""
-    path = choose(x, manifold)
+    factors = getattr(manifold, "factors", None)
+    path = choose(x, factors)
     if path == "eager":
         ends = x.index_select(0, graph.source), x.index_select(0, graph.target)
-        return manifold.dist2(*ends) if squared else manifold.dist(*ends)
-    factors = manifold.factors or ()
-    apply: Any = _EdgeEnergy.apply
-    result: Tensor = apply(x, sizes_of(factors, x), graph, shape_of(factors), squared, module_of(path))
-    return result
+        of_edges = manifold.dist2(*ends) if squared else manifold.dist(*ends)
+        return _eager(x, graph, manifold, tau, squared, others), of_edges
+    words = (graph.itself, graph.itself) if others else graph.itself_and_neighbours
+    apply: Any = _Energies.apply
+    fixed = _Fixed(graph, words, shape_of(factors), squared, module_of(path), group)
+    found: tuple[Tensor, Tensor] = apply(x, sizes_of(factors, x), tau, fixed)
+    return found
 
 
-class _EdgeEnergy(Function):
-    """The energy of edges in one go: a dozen operations of PyTorch on a few thousand edges would wait for each other."""
+@dataclass(frozen=True)
+class _Fixed:
+    """What no gradient flows to."""
+
+    graph: Neighbourhoods
+    words: tuple[Words, Words]
+    shape: Shape
+    squared: bool
+    kernels: Any
+    group: Any
+
+
+class _Energies(Function):
+    """Both in one go; the gradient goes over all pairs a second time and keeps nothing of them.
+
+    Edges alone would be a dozen operations of PyTorch on a few thousand numbers each, which wait for each other.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, sizes: Tensor, graph: Neighbourhoods, shape: Shape, squared: bool, kernels: Any) -> Tensor:
+    def forward(ctx: Any, x: Tensor, sizes: Tensor, tau: Tensor, fixed: _Fixed) -> tuple[Tensor, Tensor]:
         x = x.contiguous()
-        reach = reach_of(x, shape)
-        ctx.save_for_backward(x, reach, sizes)
-        ctx.rest = graph, shape, squared, kernels
-        energy: Tensor = kernels.edge_energy(x, reach, sizes, graph.source, graph.target, shape, squared)
-        return energy
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, weight: Tensor) -> tuple[Tensor | None, ...]:
-        x, reach, sizes = ctx.saved_tensors
-        graph, shape, squared, kernels = ctx.rest
-        ends = graph.source, graph.target
-        return *kernels.edge_gradient(x, reach, sizes, *ends, weight.contiguous(), shape, squared), None, None, None, None
-
-
-class _LogPartition(Function):
-    """The fused sum; its gradient goes over all pairs a second time and keeps nothing of them."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        x: Tensor,
-        sizes: Tensor,
-        tau: Tensor,
-        words: tuple[Words, Words],
-        shape: Shape,
-        squared: bool,
-        kernels: Any,
-        group: Any,
-    ) -> Tensor:
-        x = x.contiguous()
-        reach = reach_of(x, shape)
-        binary = tau / math.log(2)
-        log = kernels.log_sum(x, reach, sizes, binary, words[0], shape, squared, _share(len(x), group))
-        log = _gathered(log, len(x), group)
+        graph, kernels, share = fixed.graph, fixed.kernels, _share(len(x), fixed.group)
+        space = x, reach_of(x, fixed.shape), sizes
+        log = kernels.log_sum(*space, tau / math.log(2), fixed.words[0], fixed.shape, fixed.squared, share)
+        log = _gathered(log, len(x), fixed.group)
         shift = torch.where(log > -math.inf, -log, -math.inf)  # of an empty sum nothing depends on anything
-        ctx.save_for_backward(x, reach, sizes, tau, shift)
-        ctx.rest = words, shape, squared, kernels, group
-        return log * math.log(2) + 0 * x.sum()  # NaN if a point is not finite, whatever comparisons made of it
+        ctx.save_for_backward(*space, tau, shift)
+        ctx.fixed = fixed
+        of_edges = kernels.edge_energy(*space, graph.source, graph.target, fixed.shape, fixed.squared)
+        # NaN if a point is not finite, whatever comparisons made of it
+        return torch.addcmul(0 * x.sum(), log, log.new_full((), math.log(2))), of_edges
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, weight: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, weight: Tensor, edge_weight: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         x, reach, sizes, tau, shift = ctx.saved_tensors
-        words, shape, squared, kernels, group = ctx.rest
-        share = _share(len(x), group)
-        to_x, to_rest = kernels.log_sum_gradient(
-            x, reach, sizes, tau / math.log(2), shift, weight.contiguous(), *words, shape, squared, share
+        fixed: _Fixed = ctx.fixed
+        graph, kernels, shape, squared = fixed.graph, fixed.kernels, fixed.shape, fixed.squared
+        share = _share(len(x), fixed.group)
+        of_pairs = kernels.log_sum_gradient(
+            x, reach, sizes, tau / math.log(2), shift, weight.contiguous(), *fixed.words, shape, squared, share
         )
-        to_x = _gathered(to_x, len(x), group)
-        if group is not None:
-            torch.distributed.all_reduce(to_rest, group=group)
-        return -2 * tau * to_x, -tau * to_rest[1:], -to_rest[0], None, None, None, None, None
+        to_x, to_rest = _gathered(of_pairs[0], len(x), fixed.group), of_pairs[1]
+        if fixed.group is not None:
+            torch.distributed.all_reduce(to_rest, group=fixed.group)
+        ends = graph.source, graph.target
+        of_edges = kernels.edge_gradient(x, reach, sizes, *ends, edge_weight.contiguous(), shape, squared)
+        return of_edges[0].addcmul_(to_x, -2 * tau), torch.addcmul(of_edges[1], -tau, to_rest[1:]), -to_rest[0], None
 
 
 def _share(n: int, group: Any) -> range:

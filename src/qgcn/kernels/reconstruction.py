@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from qgcn.kernels.graph import Neighbourhoods, check_pairs, check_points, graph_of
 from qgcn.kernels.metric import Metric
-from qgcn.kernels.partition import edge_energy, log_partition
+from qgcn.kernels.partition import energies
 
 __all__ = ["Denominator", "distortion_loss", "reconstruction_loss"]
 
@@ -82,13 +82,13 @@ def reconstruction_loss(
     graph = graph_of(edge_index, x)
     tau = _temperature(temperature, x)
     x = x.as_subclass(Tensor)  # slices of a geoopt.ManifoldParameter would carry its manifold along
-    log_sum = log_partition(x, graph, manifold, tau, squared=squared, others=denominator == "others", group=group)
-    margin = tau * edge_energy(x, graph, manifold, squared=squared) + log_sum.index_select(0, graph.source)
+    log_sum, energy = energies(x, graph, manifold, tau, squared=squared, others=denominator == "others", group=group)
+    margin = torch.addcmul(log_sum.index_select(0, graph.source), tau, energy)
     # softplus, which PyTorch cuts off at 20; nothing to be told from leaves minus infinity, which costs nothing
     costs = -logsigmoid(-margin) if denominator == "negatives" else torch.where(margin > -math.inf, margin, 0)
     if not balance:
         return costs.mean()
-    return (graph.share.to(x.dtype) * costs).sum()
+    return graph.share.to(x.dtype) @ costs
 
 
 def distortion_loss(x: Tensor, pairs: Tensor, graph_distance: Tensor, manifold: Metric) -> Tensor:
