@@ -5,6 +5,7 @@ is written out here as one map of the tangent space: cheaper than the compositio
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from qgcn.geometry.ambient import check, magnitude, signs, square
+from qgcn.geometry.batch import stacked, under_vmap
 from qgcn.numerics import apply, cosh_root, limits, safe_norm, sinhc_root
 
 __all__ = ["fold0", "translate0"]
@@ -32,6 +34,12 @@ def fold0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, u=u)
+    if under_vmap():
+        return stacked(partial(_fold0, time_dim=time_dim), u, beta)
+    return _fold0(u, beta, time_dim)
+
+
+def _fold0(u: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
     zero = torch.zeros_like(u[..., :1])
     if time_dim == 1:
         folded = torch.cat((zero, u[..., 1:]), dim=-1)
@@ -64,6 +72,12 @@ def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> 
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, u=u, b=b)
+    if under_vmap():
+        return stacked(partial(_translate0, time_dim=time_dim), u, b, beta)
+    return _translate0(u, b, beta, time_dim)
+
+
+def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
     size = magnitude(beta, u)
     root = size.sqrt()
     b = torch.cat((torch.zeros_like(b[..., :1]), b[..., 1:]), dim=-1)

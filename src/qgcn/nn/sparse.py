@@ -67,7 +67,7 @@ class _Product(Function):
 
 
 class _Products(Function):
-    """A batch of products, columns of shape ``(K, M, n)``, one after the other: a cache holds those of one, not those of all."""
+    """A batch of products, columns of shape ``(K, M, n)``, one after the other: a cache holds those of one, not all."""
 
     @staticmethod
     def forward(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
