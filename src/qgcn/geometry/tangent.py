@@ -84,11 +84,8 @@ def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Te
     z = square(b, time_dim=time_dim) / size
     ahead, aside = cosh_root(z), sinhc_root(z)
     if time_dim == 1:
-        space, push = u[..., 1:], b[..., 1:]
-        room = size + root * (size + (space * space).sum(-1, keepdim=True)).sqrt()
-        along = (space * push).sum(-1, keepdim=True) / room
-        moved = torch.addcmul(aside * push, ahead + aside * along, space)
-        return torch.cat((torch.zeros_like(along), moved), dim=-1)
+        moved: Tensor = _moved(u, aside * b, ahead, size) if _transformed() else _Moved.apply(u, aside * b, ahead, size)  # type: ignore[no-untyped-call]
+        return moved
     turn, space = u[..., 1:time_dim], u[..., time_dim:]
     quarter = -(turn * turn).sum(-1, keepdim=True) / (4 * size)
     half_cosine, half_sine = cosh_root(quarter), sinhc_root(quarter)  # of half the angle: 1 + cos does not cancel behind
@@ -108,6 +105,54 @@ def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Te
     y = torch.addcmul(side * aside * b, torch.addcmul(ahead, side, k), x)
     time: Tensor = apply(_SphereLog, y[..., :1] + k * root, y[..., 1:time_dim])
     return torch.cat((torch.zeros_like(k), root * time, y[..., time_dim:]), dim=-1)
+
+
+def _transformed() -> bool:
+    """Tell whether someone else takes the derivatives: a compiler, or ``torch.func``."""
+    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def _moved(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor) -> Tensor:
+    r"""Return :math:`(0, (C + k)\,s + S b)`, the translation by ``step`` :math:`= S b` with one time dimension."""
+    space, push = u[..., 1:], step[..., 1:]
+    room = size + size.sqrt() * (size + (space * space).sum(-1, keepdim=True)).sqrt()
+    moved = torch.addcmul(push, ahead + (space * push).sum(-1, keepdim=True) / room, space)
+    return torch.cat((torch.zeros_like(moved[..., :1]), moved), dim=-1)
+
+
+class _Moved(Function):
+    """:func:`_moved` in fewer passes over the memory."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, step: Tensor, ahead: Tensor, size: Tensor) -> Tensor:
+        space = u[..., 1:]
+        radius = (size + (space * space).sum(-1, keepdim=True)).sqrt_()
+        room = torch.addcmul(size, size.sqrt(), radius)
+        k = (space * step[..., 1:]).sum(-1, keepdim=True).div(room)
+        ctx.save_for_backward(u, step, ahead, size, radius, room, k)
+        moved = torch.addcmul(step, ahead + k, u)
+        moved[..., :1].fill_(0)
+        return moved
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        u, step, ahead, size, radius, room, k = ctx.saved_tensors
+        inputs = (u, step, ahead, size)
+        if torch.is_grad_enabled():  # so that there are second derivatives
+            asked = [each for each, needed in zip(inputs, ctx.needs_input_grad, strict=True) if needed]
+            found = iter(torch.autograd.grad(_moved(*inputs), asked, grad, create_graph=True))
+            return tuple(next(found) if needed else None for needed in ctx.needs_input_grad)
+        root = size.sqrt()
+        along = (grad[..., 1:] * u[..., 1:]).sum(-1, keepdim=True)
+        share = along / room
+        pull = share * k  # minus the derivative by room
+        to_u = torch.addcmul((ahead + k) * grad, share, step).addcmul_(pull * (-root) / radius, u)
+        to_step = torch.addcmul(grad, share, u)
+        to_size = pull * (1 + radius / (2 * root) + root / (2 * radius))
+        for each in (to_u, to_step):
+            each[..., :1].fill_(0)
+        gradients = (to_u, to_step, along, to_size.neg_())
+        return tuple(gradient.sum_to_size(each.shape) for gradient, each in zip(gradients, inputs, strict=True))
 
 
 class _SphereLog(Function):

@@ -38,7 +38,7 @@ class _Transpose(NamedTuple):
 class _Product(Function):
     @staticmethod
     def forward(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
-        return (matrix if values is None else _with_values(matrix, values)) @ columns
+        return _multiply(matrix if values is None else _with_values(matrix, values), columns)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
@@ -46,7 +46,7 @@ class _Product(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
-        return None, _turned(ctx.matrix, ctx.values) @ grad, None
+        return None, _multiply(_turned(ctx.matrix, ctx.values), grad), None
 
     @staticmethod
     def vmap(
@@ -74,7 +74,7 @@ class _Products(Function):
         out = columns.new_empty(columns.shape[0], matrix.shape[0], columns.shape[-1])
         for k, product in enumerate(out):
             own = values if values is None or values.ndim == 1 else values[k]
-            torch.mm(matrix if own is None else _with_values(matrix, own), columns[k].contiguous(), out=product)
+            _multiply(matrix if own is None else _with_values(matrix, own), columns[k], product)
         return out
 
     @staticmethod
@@ -87,8 +87,14 @@ class _Products(Function):
         out = grad.new_empty(grad.shape[0], matrix.shape[1], grad.shape[-1])
         for k, product in enumerate(out):
             own = values if values is None or values.ndim == 1 else values[k]
-            torch.mm(_turned(matrix, own), grad[k].contiguous(), out=product)
+            _multiply(_turned(matrix, own), grad[k], product)
         return None, out, None
+
+
+def _multiply(matrix: Tensor, columns: Tensor, out: Tensor | None = None) -> Tensor:
+    """Return ``matrix @ columns``, which PyTorch would add to zeros and copy."""
+    out = columns.new_empty(matrix.shape[0], columns.shape[-1]) if out is None else out
+    return out.addmm_(matrix, columns.contiguous(), beta=0)
 
 
 def matmul(matrix: Tensor, columns: Tensor, values: Tensor | None = None) -> Tensor:
