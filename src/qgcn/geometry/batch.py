@@ -16,7 +16,7 @@ def under_vmap() -> bool:
     """Tell whether the innermost transform of ``torch.func`` at work is ``vmap``."""
     if torch.compiler.is_compiling():
         return False
-    innermost = torch._C._functorch.peek_interpreter_stack()
+    innermost: Any = torch._C._functorch.peek_interpreter_stack()
     return innermost is not None and innermost.key() == _VMAP
 
 
@@ -46,7 +46,9 @@ class _Stacked(Function):
         """Keep nothing: ``vmap`` comes to its rule alone, and what that computes is recorded."""
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], function: Callable[..., Tensor], *arguments: Any) -> tuple[Tensor, int]:
+    def vmap(
+        info: Any, in_dims: tuple[int | None, ...], function: Callable[..., Tensor], *arguments: Any
+    ) -> tuple[Tensor, int]:
         batched = [place is not None for place in in_dims[1:]]
         axes = max(each.ndim - many for each, many in zip(arguments, batched, strict=True) if isinstance(each, Tensor))
         aligned = []

@@ -42,7 +42,7 @@ def fold0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
 def _fold0(u: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
     zero = torch.zeros_like(u[..., :1])
     if time_dim == 1:
-        folded = torch.cat((zero, u[..., 1:]), dim=-1)
+        folded: Tensor = torch.cat((zero, u[..., 1:]), dim=-1) if _transformed() else _WithoutFirst.apply(u)  # type: ignore[no-untyped-call]
         size = beta if isinstance(beta, Tensor) else magnitude(beta, u)
         return folded.expand(torch.broadcast_shapes(folded.shape, size.shape))
     turn = u[..., 1:time_dim]
@@ -105,6 +105,21 @@ def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Te
     y = torch.addcmul(side * aside * b, torch.addcmul(ahead, side, k), x)
     time: Tensor = apply(_SphereLog, y[..., :1] + k * root, y[..., 1:time_dim])
     return torch.cat((torch.zeros_like(k), root * time, y[..., time_dim:]), dim=-1)
+
+
+class _WithoutFirst(Function):
+    """Set the first coordinate to zero: a copy, where a slice and its gradient are four."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor) -> Tensor:
+        kept = u.clone()
+        kept[..., :1].fill_(0)
+        return kept
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        result: Tensor = _WithoutFirst.apply(grad)  # type: ignore[no-untyped-call]
+        return result
 
 
 def _transformed() -> bool:

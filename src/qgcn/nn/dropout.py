@@ -39,9 +39,8 @@ class _KeyedMask(Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], key: Tensor, like: Tensor, keep: float) -> tuple[Tensor, int]:
         place = in_dims[1] or 0
-        shape = list(like.shape) if in_dims[1] is not None else [info.batch_size, *like.shape]
         # as like lies in memory, so that what is multiplied with it is read in order
-        masks = torch.empty_like(like) if in_dims[1] is not None else torch.empty(shape, dtype=like.dtype, device=like.device)
+        masks = torch.empty_like(like) if in_dims[1] is not None else like.new_empty(info.batch_size, *like.shape)
         keys = key.expand(info.batch_size) if in_dims[0] is None else key
         for mask, each in zip(masks.unbind(place), keys.tolist(), strict=True):
             mask.copy_(_decisions(each, mask.numel(), keep, mask.device).view(mask.shape))
