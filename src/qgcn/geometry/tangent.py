@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from qgcn.geometry.ambient import check, magnitude, signs, square
+from qgcn.geometry.ambient import check, magnitude, square
 from qgcn.geometry.batch import stacked, under_vmap
 from qgcn.numerics import apply, cosh_root, limits, safe_norm, sinhc_root
 
@@ -45,13 +45,13 @@ def _fold0(u: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
         folded: Tensor = torch.cat((zero, u[..., 1:]), dim=-1) if _transformed() else _WithoutFirst.apply(u)  # type: ignore[no-untyped-call]
         size = beta if isinstance(beta, Tensor) else magnitude(beta, u)
         return folded.expand(torch.broadcast_shapes(folded.shape, size.shape))
-    turn = u[..., 1:time_dim]
+    _, turn, space = _parts(u, time_dim)
     length = safe_norm(turn)
     circle = 2 * math.pi * magnitude(beta, u).sqrt()
     turns = torch.round(length.detach() / circle.detach())
     scale = 1 - circle * turns / torch.where(turns > 0, length, 1)
     batch = scale.shape[:-1]
-    return torch.cat((zero.expand(*batch, -1), scale * turn, u[..., time_dim:].expand(*batch, -1)), dim=-1)
+    return torch.cat((zero.expand(*batch, -1), scale * turn, space.expand(*batch, -1)), dim=-1)
 
 
 def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -86,25 +86,30 @@ def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Te
     if time_dim == 1:
         moved: Tensor = _moved(u, aside * b, ahead, size) if _transformed() else _Moved.apply(u, aside * b, ahead, size)  # type: ignore[no-untyped-call]
         return moved
-    turn, space = u[..., 1:time_dim], u[..., time_dim:]
+    _, turn, space = _parts(u, time_dim)
+    _, turn_push, push = _parts(b, time_dim)
     quarter = -(turn * turn).sum(-1, keepdim=True) / (4 * size)
     half_cosine, half_sine = cosh_root(quarter), sinhc_root(quarter)  # of half the angle: 1 + cos does not cancel behind
     cosine = 2 * half_cosine.square() - 1
     reach = (space * space).sum(-1, keepdim=True)
     radius = (size + reach).sqrt()
     excess = reach / (radius + root)  # radius - root
-    x = torch.cat(
-        (radius * cosine, radius * half_sine * half_cosine / root * turn, space.expand(*radius.shape[:-1], -1)), dim=-1
-    )
-    overlap = (x * (b * signs(b, time_dim))).sum(-1, keepdim=True)
+    stretch = radius * half_sine * half_cosine / root  # x = (radius * cosine, stretch * turn, space)
+    overlap = (space * push).sum(-1, keepdim=True) - stretch * (turn * turn_push).sum(-1, keepdim=True)
     # |beta| - <o, x> and |beta| + <o, x>
     room = torch.addcmul(root * excess * cosine, 2 * size, half_cosine.square())
     connected = room > limits(u.dtype).antipode * size
     side = torch.where(connected, 1, -1).to(u.dtype)
     k = aside * overlap / torch.where(connected, room, 2 * size - room)
-    y = torch.addcmul(side * aside * b, torch.addcmul(ahead, side, k), x)
-    time: Tensor = apply(_SphereLog, y[..., :1] + k * root, y[..., 1:time_dim])
-    return torch.cat((torch.zeros_like(k), root * time, y[..., time_dim:]), dim=-1)
+    scale, step = torch.addcmul(ahead, side, k), side * aside
+    first = torch.addcmul(k * root, scale, radius * cosine)
+    time: Tensor = apply(_SphereLog, first, torch.addcmul(step * turn_push, scale * stretch, turn))
+    return torch.cat((torch.zeros_like(k), root * time, torch.addcmul(step * push, scale, space)), dim=-1)
+
+
+def _parts(u: Tensor, time_dim: int) -> tuple[Tensor, ...]:
+    """Return the first coordinate, the other times and space; the gradient of three slices would be three tensors of zeros."""
+    return u.split((1, time_dim - 1, u.shape[-1] - time_dim), dim=-1)
 
 
 class _WithoutFirst(Function):
