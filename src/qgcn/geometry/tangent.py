@@ -109,7 +109,8 @@ def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Te
 
 def _parts(u: Tensor, time_dim: int) -> tuple[Tensor, ...]:
     """Return the first coordinate, the other times and space; the gradient of three slices would be three tensors of zeros."""
-    return u.split((1, time_dim - 1, u.shape[-1] - time_dim), dim=-1)
+    parts: tuple[Tensor, ...] = u.split((1, time_dim - 1, u.shape[-1] - time_dim), dim=-1)
+    return parts
 
 
 class _WithoutFirst(Function):
