@@ -1,6 +1,7 @@
 """One epoch of Q-GCN, forward and backward, against PyTorch Geometric's GCN of the same shape; ten seeds against one; memory.
 
 QGCN_DATA=... python benchmarks/network.py            # Cora and PubMed, or generated stand-ins where they are not found
+QGCN_DATA=... python benchmarks/network.py --seeds cora   # ten seeds trained as one batch, against one
 python benchmarks/network.py --scaling                # time and memory against the number of edges, up to a million
 """
 
@@ -14,9 +15,10 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.func import functional_call, stack_module_state
 
-from qgcn.nn import adjacency, dropout_keys, to_csr
+from qgcn.nn import adjacency, to_csr
+from qgcn.training import Config, Run, Trainer
+from qgcn.training.machine import freed_memory_kept
 
 SPACES = ("Q15,1", "Q14,2", "Q8,8", "Q1,15")
 
@@ -62,50 +64,53 @@ def gcn_step(x: Tensor, edge_index: Tensor, dropout: float) -> Callable[[], None
     return step
 
 
-def qgcn_step(x: Tensor, graph: Tensor, space: str, dropout: float, seeds: int = 1) -> Callable[[], None]:
-    """Return one epoch of Q-GCN for one or many seeds."""
+def qgcn_step(x: Tensor, graph: Tensor, space: str, dropout: float) -> Callable[[], None]:
+    """Return one epoch of Q-GCN."""
     from qgcn.models import QGCN
 
-    models = [QGCN(x.shape[1], space, layers=2, dropout=dropout, feature_dropout=dropout) for _ in range(seeds)]
-    if seeds == 1:
+    model = QGCN(x.shape[1], space, layers=2, dropout=dropout, feature_dropout=dropout)
 
-        def one() -> None:
-            models[0].zero_grad()
-            models[0](x, graph).square().mean().backward()
+    def step() -> None:
+        model.zero_grad()
+        model(x, graph).square().mean().backward()
 
-        return one
-    parameters, buffers = stack_module_state(models)
+    return step
 
-    def call(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-        return functional_call(models[0], (parameters, buffers), (x, graph)).square().mean()
 
-    epoch = 0
-
-    def many() -> None:
-        nonlocal epoch
-        epoch += 1
-        for parameter in parameters.values():
-            parameter.grad = None
-        keys = dropout_keys(models[0], list(range(seeds)), epoch)
-        torch.vmap(call)(parameters, buffers | keys).sum().backward()
-
-    return many
+def epoch_step(run: Run, seeds: int) -> Callable[[], None]:
+    """Return one epoch of a run as it is trained, with optimiser and validation, for one or many seeds."""
+    trainer = Trainer(run.task, run.config, list(range(seeds)), run.fabric)
+    return lambda: trainer.run(until=lambda: True)
 
 
 def compare(rounds: int, dropout: float) -> None:
-    """Print both comparisons."""
+    """Print how an epoch compares with PyTorch Geometric's."""
     for name in ("cora", "pubmed"):
         x, edge_index = graph(name)
         matrix, sparse = adjacency(edge_index, x.shape[0]), to_csr(x)
         contenders = {"PyG GCN": gcn_step(x, edge_index, dropout)}
         contenders |= {space: qgcn_step(sparse, matrix, space, dropout) for space in SPACES}
-        contenders |= {f"{space}, 10 seeds": qgcn_step(sparse, matrix, space, dropout, 10) for space in ("Q15,1", "Q1,15")}
         seconds = interleaved(contenders, rounds)
-        print(f"\n{name}: milliseconds an epoch (median of {rounds} rounds), and the median ratio to its yardstick")
+        print(f"\n{name}: milliseconds an epoch (median of {rounds} rounds), and the median ratio to PyG GCN")
         for contender, times in seconds.items():
-            yardstick = contender.removesuffix(", 10 seeds") if contender.endswith("seeds") else "PyG GCN"
-            ratios = [mine / other for mine, other in zip(times, seconds[yardstick], strict=True)]
-            print(f"  {contender:18s} {1e3 * statistics.median(times):9.2f}   {statistics.median(ratios):6.2f} x {yardstick}")
+            print(f"  {contender:18s} {1e3 * statistics.median(times):9.2f}   {ratio(times, seconds['PyG GCN']):6.2f}")
+
+
+def compare_seeds(name: str, rounds: int, dropout: float) -> None:
+    """Print how an epoch of ten seeds, trained as one batch, compares with an epoch of one."""
+    print(f"\n{name}, classification: milliseconds an epoch with optimiser and validation (median of {rounds} rounds)")
+    settings = {"task": "classification", "data": name, "row_normalize": True, "epochs": 10**9}
+    for space in ("Q15,1", "Q1,15"):
+        run = Run(Config.checked(settings | {"space": space, "dropout": dropout, "feature_dropout": dropout}))
+        with freed_memory_kept():
+            seconds = interleaved({"one": epoch_step(run, 1), "ten": epoch_step(run, 10)}, rounds)
+        one, ten = (1e3 * statistics.median(times) for times in seconds.values())
+        print(f"  {space:6s} one seed {one:8.2f}   ten seeds {ten:8.2f}   {ratio(seconds['ten'], seconds['one']):6.2f} times")
+
+
+def ratio(mine: list[float], other: list[float]) -> float:
+    """Return the median of the ratios of each round."""
+    return statistics.median(one / another for one, another in zip(mine, other, strict=True))
 
 
 def scaling(edges: int, space: str) -> None:
@@ -131,8 +136,6 @@ def memory(name: str) -> None:
     """Print how much memory a run of the real training loop takes above the imports, in a process of its own."""
     import torch_geometric.nn  # noqa: F401
 
-    from qgcn.training import Config, Run
-
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     Run(Config.checked({"task": "classification", "data": name, "epochs": 20, "dropout": 0.5, "feature_dropout": 0.5})).train()
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
@@ -146,6 +149,7 @@ def main() -> None:
     parser.add_argument("--dropout", type=float, default=0.5)
     parser.add_argument("--scaling", action="store_true")
     parser.add_argument("--memory", metavar="DATA")
+    parser.add_argument("--seeds", metavar="DATA")
     parser.add_argument("--edges", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--space", default="Q15,1")
     given = parser.parse_args()
@@ -154,6 +158,8 @@ def main() -> None:
         scaling(given.edges, given.space)
     elif given.memory:
         memory(given.memory)
+    elif given.seeds:
+        compare_seeds(given.seeds, given.rounds, given.dropout)
     elif given.scaling:
         print(f"{given.space}, 64 features, 5 edges a node, 2 layers")
         print(f"{'edges':>10} {'nodes':>9} {'ms/epoch':>9} {'ns/edge':>9} {'MiB':>9}")

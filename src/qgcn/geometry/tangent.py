@@ -5,13 +5,15 @@ is written out here as one map of the tangent space: cheaper than the compositio
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from qgcn.geometry.ambient import check, magnitude, signs, square
+from qgcn.geometry.ambient import check, magnitude, square
+from qgcn.geometry.batch import stacked, under_vmap
 from qgcn.numerics import apply, cosh_root, limits, safe_norm, sinhc_root
 
 __all__ = ["fold0", "translate0"]
@@ -32,18 +34,24 @@ def fold0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, u=u)
+    if under_vmap():
+        return stacked(partial(_fold0, time_dim=time_dim), u, beta)
+    return _fold0(u, beta, time_dim)
+
+
+def _fold0(u: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
     zero = torch.zeros_like(u[..., :1])
     if time_dim == 1:
-        folded = torch.cat((zero, u[..., 1:]), dim=-1)
+        folded: Tensor = torch.cat((zero, u[..., 1:]), dim=-1) if _transformed() else _WithoutFirst.apply(u)  # type: ignore[no-untyped-call]
         size = beta if isinstance(beta, Tensor) else magnitude(beta, u)
         return folded.expand(torch.broadcast_shapes(folded.shape, size.shape))
-    turn = u[..., 1:time_dim]
+    _, turn, space = _parts(u, time_dim)
     length = safe_norm(turn)
     circle = 2 * math.pi * magnitude(beta, u).sqrt()
     turns = torch.round(length.detach() / circle.detach())
     scale = 1 - circle * turns / torch.where(turns > 0, length, 1)
     batch = scale.shape[:-1]
-    return torch.cat((zero.expand(*batch, -1), scale * turn, u[..., time_dim:].expand(*batch, -1)), dim=-1)
+    return torch.cat((zero.expand(*batch, -1), scale * turn, space.expand(*batch, -1)), dim=-1)
 
 
 def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -64,36 +72,108 @@ def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> 
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, u=u, b=b)
+    if under_vmap():
+        return stacked(partial(_translate0, time_dim=time_dim), u, b, beta)
+    return _translate0(u, b, beta, time_dim)
+
+
+def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
     size = magnitude(beta, u)
     root = size.sqrt()
     b = torch.cat((torch.zeros_like(b[..., :1]), b[..., 1:]), dim=-1)
     z = square(b, time_dim=time_dim) / size
     ahead, aside = cosh_root(z), sinhc_root(z)
     if time_dim == 1:
-        space, push = u[..., 1:], b[..., 1:]
-        room = size + root * (size + (space * space).sum(-1, keepdim=True)).sqrt()
-        along = (space * push).sum(-1, keepdim=True) / room
-        moved = torch.addcmul(aside * push, ahead + aside * along, space)
-        return torch.cat((torch.zeros_like(along), moved), dim=-1)
-    turn, space = u[..., 1:time_dim], u[..., time_dim:]
+        moved: Tensor = _moved(u, aside * b, ahead, size) if _transformed() else _Moved.apply(u, aside * b, ahead, size)  # type: ignore[no-untyped-call]
+        return moved
+    _, turn, space = _parts(u, time_dim)
+    _, turn_push, push = _parts(b, time_dim)
     quarter = -(turn * turn).sum(-1, keepdim=True) / (4 * size)
     half_cosine, half_sine = cosh_root(quarter), sinhc_root(quarter)  # of half the angle: 1 + cos does not cancel behind
     cosine = 2 * half_cosine.square() - 1
     reach = (space * space).sum(-1, keepdim=True)
     radius = (size + reach).sqrt()
     excess = reach / (radius + root)  # radius - root
-    x = torch.cat(
-        (radius * cosine, radius * half_sine * half_cosine / root * turn, space.expand(*radius.shape[:-1], -1)), dim=-1
-    )
-    overlap = (x * (b * signs(b, time_dim))).sum(-1, keepdim=True)
+    stretch = radius * half_sine * half_cosine / root  # x = (radius * cosine, stretch * turn, space)
+    overlap = (space * push).sum(-1, keepdim=True) - stretch * (turn * turn_push).sum(-1, keepdim=True)
     # |beta| - <o, x> and |beta| + <o, x>
     room = torch.addcmul(root * excess * cosine, 2 * size, half_cosine.square())
     connected = room > limits(u.dtype).antipode * size
     side = torch.where(connected, 1, -1).to(u.dtype)
     k = aside * overlap / torch.where(connected, room, 2 * size - room)
-    y = torch.addcmul(side * aside * b, torch.addcmul(ahead, side, k), x)
-    time: Tensor = apply(_SphereLog, y[..., :1] + k * root, y[..., 1:time_dim])
-    return torch.cat((torch.zeros_like(k), root * time, y[..., time_dim:]), dim=-1)
+    scale, step = torch.addcmul(ahead, side, k), side * aside
+    first = torch.addcmul(k * root, scale, radius * cosine)
+    time: Tensor = apply(_SphereLog, first, torch.addcmul(step * turn_push, scale * stretch, turn))
+    return torch.cat((torch.zeros_like(k), root * time, torch.addcmul(step * push, scale, space)), dim=-1)
+
+
+def _parts(u: Tensor, time_dim: int) -> tuple[Tensor, ...]:
+    """Return the first coordinate, the other times and space; the gradient of three slices would be three tensors of zeros."""
+    parts: tuple[Tensor, ...] = u.split((1, time_dim - 1, u.shape[-1] - time_dim), dim=-1)
+    return parts
+
+
+class _WithoutFirst(Function):
+    """Set the first coordinate to zero: a copy, where a slice and its gradient are four."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor) -> Tensor:
+        kept = u.clone()
+        kept[..., :1].fill_(0)
+        return kept
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        result: Tensor = _WithoutFirst.apply(grad)  # type: ignore[no-untyped-call]
+        return result
+
+
+def _transformed() -> bool:
+    """Tell whether someone else takes the derivatives: a compiler, or ``torch.func``."""
+    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def _moved(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor) -> Tensor:
+    r"""Return :math:`(0, (C + k)\,s + S b)`, the translation by ``step`` :math:`= S b` with one time dimension."""
+    space, push = u[..., 1:], step[..., 1:]
+    room = size + size.sqrt() * (size + (space * space).sum(-1, keepdim=True)).sqrt()
+    moved = torch.addcmul(push, ahead + (space * push).sum(-1, keepdim=True) / room, space)
+    return torch.cat((torch.zeros_like(moved[..., :1]), moved), dim=-1)
+
+
+class _Moved(Function):
+    """:func:`_moved` in fewer passes over the memory."""
+
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, step: Tensor, ahead: Tensor, size: Tensor) -> Tensor:
+        space = u[..., 1:]
+        radius = (size + (space * space).sum(-1, keepdim=True)).sqrt_()
+        room = torch.addcmul(size, size.sqrt(), radius)
+        k = (space * step[..., 1:]).sum(-1, keepdim=True).div(room)
+        ctx.save_for_backward(u, step, ahead, size, radius, room, k)
+        moved = torch.addcmul(step, ahead + k, u)
+        moved[..., :1].fill_(0)
+        return moved
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        u, step, ahead, size, radius, room, k = ctx.saved_tensors
+        inputs = (u, step, ahead, size)
+        if torch.is_grad_enabled():  # so that there are second derivatives
+            asked = [each for each, needed in zip(inputs, ctx.needs_input_grad, strict=True) if needed]
+            found = iter(torch.autograd.grad(_moved(*inputs), asked, grad, create_graph=True))
+            return tuple(next(found) if needed else None for needed in ctx.needs_input_grad)
+        root = size.sqrt()
+        along = (grad[..., 1:] * u[..., 1:]).sum(-1, keepdim=True)
+        share = along / room
+        pull = share * k  # minus the derivative by room
+        to_u = torch.addcmul((ahead + k) * grad, share, step).addcmul_(pull * (-root) / radius, u)
+        to_step = torch.addcmul(grad, share, u)
+        to_size = pull * (1 + radius / (2 * root) + root / (2 * radius))
+        for each in (to_u, to_step):
+            each[..., :1].fill_(0)
+        gradients = (to_u, to_step, along, to_size.neg_())
+        return tuple(gradient.sum_to_size(each.shape) for gradient, each in zip(gradients, inputs, strict=True))
 
 
 class _SphereLog(Function):

@@ -13,15 +13,20 @@ from torch.autograd import Function
 __all__ = ["Dropout", "dropout_keys", "keyed_mask", "mixed_key"]
 
 
+def _decisions(key: int, count: int, keep: float, device: torch.device) -> Tensor:
+    """Draw ``count`` booleans, true with probability ``keep``."""
+    generator = torch.Generator(device).manual_seed(key)
+    # four decisions from each 64 random bits: drawing them is what dropout spends its time on
+    words = torch.empty((count + 3) // 4, dtype=torch.int64, device=device)
+    bits = words.random_(-(2**63), None, generator=generator).view(torch.int16)[:count]
+    most = max(round(keep * 2**16), 1) - 1 - 2**15  # the largest number kept: one beyond need not fit 16 bits
+    return bits <= most
+
+
 class _KeyedMask(Function):
     @staticmethod
     def forward(key: Tensor, like: Tensor, keep: float) -> Tensor:
-        generator = torch.Generator(like.device).manual_seed(int(key))
-        # four decisions from each 64 random bits: drawing them is what dropout spends its time on
-        words = torch.empty((like.numel() + 3) // 4, dtype=torch.int64, device=like.device)
-        bits = words.random_(-(2**63), None, generator=generator).view(torch.int16)[: like.numel()]
-        most = max(round(keep * 2**16), 1) - 1 - 2**15  # the largest number kept: one beyond need not fit 16 bits
-        return (bits <= most).view(like.shape).to(like.dtype)
+        return _decisions(int(key), like.numel(), keep, like.device).view(like.shape).to(like.dtype)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
@@ -34,11 +39,11 @@ class _KeyedMask(Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], key: Tensor, like: Tensor, keep: float) -> tuple[Tensor, int]:
         place = in_dims[1] or 0
-        shape = list(like.shape) if in_dims[1] is not None else [info.batch_size, *like.shape]
-        masks = torch.empty(shape, dtype=like.dtype, device=like.device)
+        # as like lies in memory, so that what is multiplied with it is read in order
+        masks = torch.empty_like(like) if in_dims[1] is not None else like.new_empty(info.batch_size, *like.shape)
         keys = key.expand(info.batch_size) if in_dims[0] is None else key
         for mask, each in zip(masks.unbind(place), keys.tolist(), strict=True):
-            mask.copy_(_KeyedMask.forward(each, mask.contiguous(), keep))
+            mask.copy_(_decisions(each, mask.numel(), keep, mask.device).view(mask.shape))
         return masks, place
 
 

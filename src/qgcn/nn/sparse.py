@@ -1,7 +1,6 @@
 """Products of a sparse matrix with dense columns, and the normalised adjacency of a graph.
 
-The matrix is a torch sparse CSR tensor and is treated as constant. Under ``torch.vmap`` the batch becomes further columns, so
-that one pass over the matrix serves every model of the batch.
+The matrix is a torch sparse CSR tensor and is treated as constant. ``torch.vmap`` knows the product.
 """
 
 import warnings
@@ -39,7 +38,44 @@ class _Transpose(NamedTuple):
 class _Product(Function):
     @staticmethod
     def forward(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
-        return (matrix if values is None else _with_values(matrix, values)) @ columns
+        return _multiply(matrix if values is None else _with_values(matrix, values), columns)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
+        ctx.matrix, _, ctx.values = inputs
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
+        return None, _multiply(_turned(ctx.matrix, ctx.values), grad), None
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: tuple[None, int | None, int | None], matrix: Tensor, columns: Tensor, values: Tensor | None
+    ) -> tuple[Tensor, int]:
+        count = info.batch_size
+        each = None if in_dims[1] is None else columns.movedim(in_dims[1], 0)
+        own = None if in_dims[2] is None else values.movedim(in_dims[2], 0)  # type: ignore[union-attr]
+        if columns.device.type == "cpu":
+            every = columns.expand(count, -1, -1) if each is None else each
+            return _Products.apply(matrix, every, values if own is None else own), 0  # type: ignore[no-untyped-call]
+        # starting one product takes a GPU as long as starting all: further columns of one matrix, or one along the diagonal
+        if own is None:
+            side_by_side = columns.movedim(in_dims[1], -2).reshape(matrix.shape[1], -1)  # type: ignore[arg-type]  # (M, batch * n)
+            return matmul(matrix, side_by_side, values).view(matrix.shape[0], count, -1), 1
+        below = (columns.expand(count, -1, -1) if each is None else each).reshape(-1, columns.shape[-1])  # (batch * M, n)
+        return matmul(_block_diagonal(matrix, count), below, own.flatten()).view(count, matrix.shape[0], -1), 0
+
+
+class _Products(Function):
+    """A batch of products, columns of shape ``(K, M, n)``, one after the other: a cache holds those of one, not all."""
+
+    @staticmethod
+    def forward(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
+        out = columns.new_empty(columns.shape[0], matrix.shape[0], columns.shape[-1])
+        for k, product in enumerate(out):
+            own = values if values is None or values.ndim == 1 else values[k]
+            _multiply(matrix if own is None else _with_values(matrix, own), columns[k], product)
+        return out
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
@@ -48,26 +84,17 @@ class _Product(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
         matrix, values = ctx.matrix, ctx.values
-        turned = _transpose(matrix)
-        if turned.symmetric and values is None:
-            return None, matrix @ grad, None
-        values = (matrix.values() if values is None else values)[turned.order]
-        shape = (matrix.shape[1], matrix.shape[0])
-        return None, torch.sparse_csr_tensor(turned.crow, turned.col, values, shape, check_invariants=False) @ grad, None
+        out = grad.new_empty(grad.shape[0], matrix.shape[1], grad.shape[-1])
+        for k, product in enumerate(out):
+            own = values if values is None or values.ndim == 1 else values[k]
+            _multiply(_turned(matrix, own), grad[k], product)
+        return None, out, None
 
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[None, int | None, int | None], matrix: Tensor, columns: Tensor, values: Tensor | None
-    ) -> tuple[Tensor, int]:
-        if in_dims[2] is None:
-            rows, batch = matrix.shape[0], info.batch_size
-            side_by_side = columns.movedim(in_dims[1], -2).reshape(matrix.shape[1], -1)  # type: ignore[arg-type]  # (M, batch * n)
-            return matmul(matrix, side_by_side, values).view(rows, batch, -1), 1
-        count = info.batch_size
-        each = columns.expand(count, -1, -1) if in_dims[1] is None else columns.movedim(in_dims[1], 0)
-        below = each.reshape(-1, columns.shape[-1])  # (batch * M, n)
-        stacked = matmul(_block_diagonal(matrix, count), below, values.movedim(in_dims[2], 0).flatten())  # type: ignore[union-attr]
-        return stacked.view(count, matrix.shape[0], -1), 0
+
+def _multiply(matrix: Tensor, columns: Tensor, out: Tensor | None = None) -> Tensor:
+    """Return ``matrix @ columns``, which PyTorch would add to zeros and copy."""
+    out = columns.new_empty(matrix.shape[0], columns.shape[-1]) if out is None else out
+    return out.addmm_(matrix, columns.contiguous(), beta=0)
 
 
 def matmul(matrix: Tensor, columns: Tensor, values: Tensor | None = None) -> Tensor:
@@ -103,6 +130,16 @@ def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
     return torch.sparse_csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape, check_invariants=False)
 
 
+def _turned(matrix: Tensor, values: Tensor | None) -> Tensor:
+    """Return the transpose of a matrix with these values, its own if none are given."""
+    turned = _transpose(matrix)
+    if turned.symmetric and values is None:
+        return matrix
+    values = (matrix.values() if values is None else values).index_select(0, turned.order)
+    shape = (matrix.shape[1], matrix.shape[0])
+    return torch.sparse_csr_tensor(turned.crow, turned.col, values, shape, check_invariants=False)
+
+
 def _transpose(matrix: Tensor) -> _Transpose:
     found: _Transpose | None = _TRANSPOSED.get(matrix)
     if found is None:
@@ -114,7 +151,7 @@ def _transpose(matrix: Tensor) -> _Transpose:
         turned, rows = turned.to(crow.dtype), rows[order].to(col.dtype)
         same = matrix.shape[0] == matrix.shape[1] and torch.equal(turned, crow) and torch.equal(rows, col)
         symmetric = same and torch.equal(matrix.values()[order], matrix.values())
-        found = _TRANSPOSED[matrix] = _Transpose(turned, rows, order, symmetric)
+        found = _TRANSPOSED[matrix] = _Transpose(turned, rows, order.to(col.dtype), symmetric)
     return found
 
 

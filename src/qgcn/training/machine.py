@@ -1,5 +1,6 @@
 """Where a run takes place: the device, determinism, signals, versions."""
 
+import ctypes
 import os
 import platform
 import signal
@@ -15,7 +16,7 @@ from lightning_fabric import Fabric
 
 from qgcn.training.config import Config
 
-__all__ = ["determinism", "environment_of", "fabric_of", "stop_signals"]
+__all__ = ["determinism", "environment_of", "fabric_of", "freed_memory_kept", "stop_signals"]
 
 
 def fabric_of(config: Config) -> Fabric:
@@ -42,6 +43,30 @@ def determinism(config: Config) -> Iterator[None]:
         raise ValueError(f"a deterministic run is not possible here: {str(error).split('. ')[0]}") from None
     finally:
         torch.use_deterministic_algorithms(before)
+
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's names for its settings
+_LARGEST_BLOCK = 2**25  # glibc takes larger ones from the system, whatever it is told
+
+
+@contextmanager
+def freed_memory_kept() -> Iterator[None]:
+    """Let the process keep what it frees while a run goes on, where its C library is glibc.
+
+    A step frees what the next one allocates. Left to itself, glibc gives blocks of this size back to the system and asks for
+    them again, page by page: for a batch of seeds that takes longer than the arithmetic.
+    """
+    libc = ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
+    if libc is None:
+        yield
+        return
+    libc.mallopt(_MMAP_THRESHOLD, _LARGEST_BLOCK)
+    libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+    try:
+        yield
+    finally:
+        libc.mallopt(_TRIM_THRESHOLD, 2 * _LARGEST_BLOCK)  # where glibc ends by itself, once it has seen a large block
+        libc.malloc_trim(0)
 
 
 @contextmanager

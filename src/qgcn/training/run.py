@@ -22,7 +22,7 @@ from qgcn.training.config import Config, read_config
 from qgcn.training.embeddings import read_embedding, write_embedding
 from qgcn.training.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
 from qgcn.training.loop import Diverged, Progress, Trainer
-from qgcn.training.machine import determinism, environment_of, fabric_of, stop_signals
+from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, stop_signals
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -162,7 +162,7 @@ class Run:
         if self.finished and all(self._checkpoint(seeds).is_file() for seeds in groups):
             return self._read_results(groups)
         self.results = []
-        with stop_signals() as asked, determinism(self.config):
+        with stop_signals() as asked, determinism(self.config), freed_memory_kept():
             undo = self._prepare_folder()
             try:
                 for seeds in groups:
