@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from qgcn.training.config import Config, read_config
+from qgcn.training.config import RECONSTRUCTION, Config, read_config
 
 if TYPE_CHECKING:
     from qgcn.training.loop import Progress as Validation
@@ -27,7 +27,7 @@ train = typer.Typer(help="Train a model on a graph, for one or many seeds.", no_
 _PURPOSE = {
     "reconstruction": """Embed a graph so that neighbours are nearest points.
 
-    Example: qgcn train reconstruction --data ring-of-trees --space Q7,3 --layers 1 --epochs 500""",
+    Example: qgcn train reconstruction --data ring-of-trees --space Q7,3 --epochs 500""",
     "classification": """Learn the classes of some nodes, and predict those of the others.
 
     Example: qgcn train classification --data cora --space Q15,1 --dropout 0.5 --seeds 10""",
@@ -72,7 +72,11 @@ def _command(task: str) -> Callable[..., None]:
         meant_for = next((only for mark, only in _ONLY.items() if about.startswith(mark)), task)
         if name != "task" and meant_for == task:
             kind = _plain(field.annotation)
-            parameters.append(_option(name, kind, _help(about, field.annotation, field), _metavar(name, kind), panel))
+            parameters.append(
+                _option(
+                    name, kind, _help(about, field.annotation, field, _default(task, name, field)), _metavar(name, kind), panel
+                )
+            )
     run.__name__ = task
     run.__doc__ = _PURPOSE[task]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -102,11 +106,16 @@ def _metavar(name: str, kind: Any) -> str | None:
     return {str: "NAME", int: "N", float: "X"}.get(kind)
 
 
-def _help(about: str, annotation: Any, field: Any) -> str:
+def _default(task: str, name: str, field: Any) -> Any:
+    own = RECONSTRUCTION if task == "reconstruction" else {}
+    return own.get(name, field.default)
+
+
+def _help(about: str, annotation: Any, field: Any, default: Any) -> str:
     """Say what an option is, what it can be, and what it is if not given."""
     more = [", ".join(get_args(annotation))] if get_origin(annotation) is Literal else []
-    if not field.is_required() and field.default not in (None, ""):
-        more.append(f"default: {_shown(field.default)}")
+    if not field.is_required() and default not in (None, ""):
+        more.append(f"default: {_shown(default)}")
     return f"{about.removesuffix('.')} ({'; '.join(more)})." if more else about
 
 

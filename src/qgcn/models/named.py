@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GAT, GCN, MLP, GraphSAGE, SGConv
 
 from qgcn.manifolds import Euclidean, Hyperboloid, Product, Space, Sphere, Stereographic, parse_space
+from qgcn.models.shallow import Coordinates
 from qgcn.models.tangent import TangentNetwork
 from qgcn.nn import adjacency
 
@@ -164,6 +165,7 @@ MODELS: dict[str, tuple[bool, Callable[[Space], bool], str, str]] = {
     "sage": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
     "sgc": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
     "mlp": (False, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
+    "shallow": (True, _anywhere, "any space", "Q8,2"),
 }
 
 
@@ -172,7 +174,9 @@ def default_space(name: str) -> str:
     return _entry(name)[3]
 
 
-def build(name: str, in_features: int, space: Space | str | None = None, **options: Any) -> TangentNetwork | EuclideanNetwork:
+def build(
+    name: str, in_features: int, space: Space | str | None = None, **options: Any
+) -> TangentNetwork | EuclideanNetwork | Coordinates:
     """Build a model by its name.
 
     ============  ================================================  =========================
@@ -188,14 +192,16 @@ def build(name: str, in_features: int, space: Space | str | None = None, **optio
     ``sage``      PyG's GraphSAGE                                   ``E16``
     ``sgc``       PyG's SGConv                                      ``E16``
     ``mlp``       PyG's MLP                                         ``E16``
+    ``shallow``   coordinates of every node, for reconstruction     any
     ============  ================================================  =========================
 
     Args:
         name: The model's name.
-        in_features: Number of Euclidean features.
+        in_features: Number of Euclidean features; for ``shallow``, of nodes.
         space: The space of the embeddings, or its name; the table's if none is given.
         options: As for :class:`TangentNetwork`; PyG's networks take ``layers``, ``hidden``, ``activation``, ``dropout`` and
-            ``feature_dropout`` of them, and refuse the others unless they have their default.
+            ``feature_dropout`` of them, ``shallow`` takes those of :class:`Coordinates`; both refuse the others unless they
+            have their default.
 
     Raises:
         ValueError: Unknown name, or the model does not live in that space.
@@ -205,13 +211,23 @@ def build(name: str, in_features: int, space: Space | str | None = None, **optio
     given = parse_space(space) if isinstance(space, str) else space
     if not lives_in(given):
         raise ValueError(f"{name} lives in {where}, got {given}")
+    if name == "shallow":
+        taken = {"beta", "learnable", "confine", "convolve"}
+        _refuse(name, options, taken | {"layers", "aggregation"}, "it learns coordinates, not layers")
+        return Coordinates(in_features, space, **{key: options[key] for key in taken & options.keys()})
+    options = {key: value for key, value in options.items() if key not in ("confine", "convolve")}
     if name in EuclideanNetwork.KINDS and isinstance(given, Euclidean):
         taken = {"layers", "hidden", "activation", "dropout", "feature_dropout"}
-        refused = [key for key, value in options.items() if key not in taken and value != _TANGENT_DEFAULTS.get(key)]
-        if refused:
-            raise ValueError(f"{name} has no option {refused[0]!r}: it is PyTorch Geometric's own")
+        _refuse(name, options, taken, "it is PyTorch Geometric's own")
         return EuclideanNetwork(name, in_features, space, **{key: options[key] for key in taken & options.keys()})
     return TangentNetwork(in_features, space, convolve=convolve, **options)
+
+
+def _refuse(name: str, options: dict[str, Any], taken: set[str], why: str) -> None:
+    """Raise if an option is given that a model does not have."""
+    refused = [key for key, value in options.items() if key not in taken and value != _TANGENT_DEFAULTS.get(key)]
+    if refused:
+        raise ValueError(f"{name} has no option {refused[0]!r}: {why}")
 
 
 _TANGENT_DEFAULTS: dict[str, Any] = TangentNetwork.__init__.__kwdefaults__ or {}

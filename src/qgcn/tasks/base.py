@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from qgcn.data import degree_one_hot
 from qgcn.manifolds import Space, Stereographic
-from qgcn.models import EuclideanNetwork, TangentNetwork, build
-from qgcn.nn import DoubleProjection, EdgeDropout, adjacency, to_csr
+from qgcn.models import Coordinates, EuclideanNetwork, TangentNetwork, build
+from qgcn.nn import DoubleProjection, Dropout, EdgeDropout, adjacency, to_csr
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -30,7 +30,7 @@ class Predictor(nn.Module, ABC):
     calls nothing else.
     """
 
-    encoder: TangentNetwork | EuclideanNetwork
+    encoder: TangentNetwork | EuclideanNetwork | Coordinates
 
     def forward(self, method: str, *arguments: Any) -> Tensor:
         """Call a method by name."""
@@ -44,6 +44,11 @@ class Predictor(nn.Module, ABC):
     @abstractmethod
     def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
         """Return what the task's score is computed from."""
+
+    def advance(self, epoch: int, epochs: int, graph: Tensor) -> None:
+        """Change what changes with time, before the step of an epoch; most models do not."""
+        if isinstance(self.encoder, Coordinates):
+            self.encoder.advance(epoch, epochs, graph)
 
     def embed(self, x: Tensor, graph: Tensor) -> Tensor:
         """Return the embedding, points of shape ``(N, d)``."""
@@ -76,6 +81,9 @@ class Task(ABC):
     """The score by which models are chosen on validation; larger is better."""
     batchable: ClassVar[bool] = True
     """Whether several seeds can be trained as one batch."""
+
+    static: ClassVar[bool] = False
+    """Whether nothing is drawn for a training step."""
 
     keyed: bool
     """Whether the model's dropout is keyed; that of PyG's networks draws from PyTorch's global generator."""
@@ -121,9 +129,9 @@ class Task(ABC):
             x = torch.cat((x, extra), dim=1) if x.layout == torch.strided else torch.cat((x, extra.to_sparse()), dim=1)
         self.in_features = int(x.shape[1])
         encoder = self.build_predictor().encoder
-        self.keyed = isinstance(encoder, TangentNetwork)
-        self.takes_matrix = isinstance(encoder, TangentNetwork) or encoder.takes_matrix
-        self.x = _layout(x, isinstance(encoder, TangentNetwork) or encoder.takes_sparse)
+        self.keyed = not isinstance(encoder, EuclideanNetwork)
+        self.takes_matrix = self.keyed or encoder.takes_matrix
+        self.x = _layout(x, self.keyed or encoder.takes_sparse)
         # in float64, whatever the run's type: rounded once, after they are normalised
         weights = torch.ones(edges.shape[1], dtype=torch.float64) if weights is None else weights.double()
         self._edges, self._weights = edges, weights
@@ -150,7 +158,7 @@ class Task(ABC):
     def build_predictor(self) -> Predictor:
         """Build a network with its decoder, weights drawn from PyTorch's global generator."""
 
-    def encoder(self, **changes: Any) -> TangentNetwork | EuclideanNetwork:
+    def encoder(self, **changes: Any) -> TangentNetwork | EuclideanNetwork | Coordinates:
         """Build the network alone."""
         return build(self.model, self.in_features, **({"space": self.space_name} | self.options | changes))
 
@@ -186,6 +194,11 @@ class Task(ABC):
         self.graph = adjacency(*graph, aggregation=aggregation).to(device=device, dtype=dtype)
         if self.edge_dropout > 0:
             self.thinning = EdgeDropout(*graph, p=self.edge_dropout, aggregation=aggregation).to(device, dtype)
+
+    def is_static(self) -> bool:
+        """Tell whether every training step is the same computation on the same tensors: nothing is drawn, nothing dropped."""
+        drops = any(isinstance(module, Dropout) and module.p > 0 for module in self.build_predictor().modules())
+        return self.static and self.edge_dropout == 0 and not drops
 
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch: all randomness must be keyed, and vmap know every operation."""

@@ -1,5 +1,6 @@
 """Graph reconstruction: an embedding in which a node's neighbours are its nearest points."""
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from qgcn import kernels, metrics
 from qgcn.kernels import Neighbourhoods
 from qgcn.manifolds import Space
-from qgcn.models import EuclideanNetwork, TangentNetwork
+from qgcn.models import Coordinates, EuclideanNetwork, TangentNetwork
 from qgcn.tasks.base import Predictor, Scores, Split, Task
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["OBJECTIVES", "Reconstruction", "Reconstructor"]
 
 OBJECTIVES = ("neighbours", "paper", "distortion")
+
+TEMPERATURE = 20.0
+"""Where the temperature starts: points start close together, and all would weigh the same at 1."""
 
 
 class Reconstructor(Predictor):
@@ -29,21 +33,26 @@ class Reconstructor(Predictor):
         neighbourhoods: The graph to be reconstructed.
         objective: One of :data:`OBJECTIVES`.
         balance: Let nodes count equally instead of edges.
+        temperature: Where that of the objective ``neighbours`` starts.
+        group: Processes that share the work, see :func:`qgcn.kernels.reconstruction_loss`.
     """
 
     def __init__(
         self,
-        encoder: TangentNetwork | EuclideanNetwork,
+        encoder: TangentNetwork | EuclideanNetwork | Coordinates,
         neighbourhoods: Neighbourhoods,
         objective: str,
-        balance: bool = False,
+        balance: bool = True,
+        temperature: float = 1.0,
+        group: Any = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.objective = objective
         self.balance = balance
+        self.group = group
         self._neighbourhoods = (neighbourhoods,)
-        self.log_temperature = nn.Parameter(torch.zeros(())) if objective == "neighbours" else None
+        self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature))) if objective == "neighbours" else None
 
     def loss(self, x: Tensor, graph: Tensor, *drawn: Tensor) -> Tensor:
         """Return the objective; ``drawn`` holds pairs and their distances in the graph if the objective needs them."""
@@ -51,12 +60,11 @@ class Reconstructor(Predictor):
         if self.objective == "distortion":
             return kernels.distortion_loss(points, drawn[0], drawn[1].to(points.dtype), self.space)
         (neighbourhoods,) = self._neighbourhoods
+        common = {"balance": self.balance, "group": self.group}
         if self.log_temperature is None:
-            return kernels.reconstruction_loss(
-                points, neighbourhoods, self.space, squared=False, denominator="paper", balance=self.balance
-            )
+            return kernels.reconstruction_loss(points, neighbourhoods, self.space, squared=False, denominator="paper", **common)
         temperature = self.log_temperature.exp()
-        return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, balance=self.balance)
+        return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, **common)
 
     def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
         """Return the points."""
@@ -76,20 +84,35 @@ class Reconstruction(Task):
             those of the graph.
         balance: Let nodes count equally instead of edges.
         use_features: Start from the node features instead of one-hot ones.
+        temperature: Where the temperature of the objective ``neighbours`` starts.
+        group: Processes that share the work of the step, see :func:`qgcn.kernels.reconstruction_loss`.
         options: As for :class:`Task`.
     """
 
     name: ClassVar[str] = "reconstruction"
     metric: ClassVar[str] = "map"
+    static: ClassVar[bool] = True
     batchable: ClassVar[bool] = False  # a batch of seeds would need as many matrices of distances
 
     def __init__(
-        self, data: "Data", *, objective: str = "neighbours", balance: bool = False, use_features: bool = False, **options: Any
+        self,
+        data: "Data",
+        *,
+        objective: str = "neighbours",
+        balance: bool = True,
+        use_features: bool = False,
+        temperature: float = TEMPERATURE,
+        group: Any = None,
+        **options: Any,
     ) -> None:
         if objective not in OBJECTIVES:
             raise ValueError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
         self.objective = objective
+        if use_features and options.get("model") == "shallow":
+            raise ValueError("use_features needs a model that takes features, such as qgcn: shallow learns coordinates alone")
         self.balance = balance
+        self.temperature = temperature
+        self.group = group
         self.neighbourhoods = Neighbourhoods.of(data.edge_index, int(data.num_nodes or 0))
         self.drawn: tuple[Tensor, ...] = ()
         if objective == "distortion":
@@ -105,7 +128,7 @@ class Reconstruction(Task):
 
     def build_predictor(self) -> Reconstructor:
         """Build an encoder and the objective."""
-        return Reconstructor(self.encoder(), self.neighbourhoods, self.objective, self.balance)
+        return Reconstructor(self.encoder(), self.neighbourhoods, self.objective, self.balance, self.temperature, self.group)
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Return the pairs of the distortion objective: all of them, nothing is drawn."""

@@ -11,9 +11,20 @@ from torch.random import fork_rng
 
 from qgcn.manifolds import parse_space
 
-__all__ = ["Config", "read_config"]
+__all__ = ["RECONSTRUCTION", "Config", "read_config"]
 
 TaskName = Literal["reconstruction", "classification", "links"]
+
+
+RECONSTRUCTION: dict[str, Any] = {
+    "model": "shallow",
+    "layers": 1,
+    "epochs": 2000,
+    "lr": 0.03,
+    "adam_decay": 0.99,
+    "schedule": "cosine",
+}
+"""Defaults of reconstruction where they differ from those of the other tasks."""
 
 
 class Config(BaseModel):
@@ -31,13 +42,11 @@ class Config(BaseModel):
     row_normalize: bool = Field(False, description="Divide each node's features by the sum of their magnitudes.")
     protocol: Literal["leak-free", "hgcn"] = Field("leak-free", description="Links: how edges are split.")
 
-    model: str = Field("qgcn", description="Model: qgcn, qnn, hgcn, hnn, kappa-gcn, gcn, gat, sage, sgc, mlp.")
+    model: str = Field("qgcn", description="Model: qgcn, qnn, hgcn, hnn, kappa-gcn, gcn, gat, sage, sgc, mlp, shallow.")
     space: str = Field(
         "", description="Space of the embedding: E16, H16, S16, Q15,1, H8xS8, ...; the model's own if not given."
     )
-    layers: Annotated[int, Field(ge=1, le=64)] | None = Field(
-        None, description="Layers, the classifier's convolution included; 1 for reconstruction and 2 otherwise if not given."
-    )
+    layers: Annotated[int, Field(ge=1, le=64)] = Field(2, description="Layers, the classifier's convolution included.")
     hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
     aggregation: Literal["sum", "mean", "sym"] = Field("sym", description="How neighbours are aggregated.")
     attention: bool = Field(False, description="Learn the weights of the neighbours.")
@@ -56,13 +65,21 @@ class Config(BaseModel):
     head: Literal["convolution", "linear"] = Field("convolution", description="Classification: what the classifier is.")
 
     objective: Literal["neighbours", "paper", "distortion"] = Field("neighbours", description="Reconstruction: the objective.")
-    balance: bool = Field(False, description="Reconstruction: let nodes count equally instead of edges.")
+    balance: bool = Field(True, description="Reconstruction: let nodes count equally instead of edges.")
     use_features: bool = Field(False, description="Reconstruction: start from node features instead of one-hot ones.")
+    temperature: Annotated[float, Field(gt=0)] = Field(20.0, description="Reconstruction: where the temperature starts.")
+    confine: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.2, description="Reconstruction: share of the epochs a shallow model stays in the larger Riemannian part of its space."
+    )
+    convolve: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.7, description="Reconstruction: share of the epochs a shallow model is smoothed over the graph."
+    )
     epochs: Annotated[int, Field(ge=1)] = Field(200, description="Most training steps.")
     patience: Annotated[int, Field(ge=1)] | None = Field(None, description="Stop after so many epochs without a better score.")
     lr: Annotated[float, Field(gt=0)] = Field(0.01, description="Learning rate.")
     curvature_lr: Annotated[float, Field(gt=0)] = Field(0.0001, description="Learning rate of the curvatures.")
     weight_decay: Annotated[float, Field(ge=0)] = Field(0.0, description="L2 regularisation of the weights.")
+    adam_decay: Annotated[float, Field(gt=0, lt=1)] = Field(0.999, description="Decay of Adam's second moments.")
     schedule: Literal["constant", "cosine"] = Field("constant", description="Learning rate over time.")
     clip: Annotated[float, Field(gt=0)] | None = Field(None, description="Largest norm of a gradient.")
     eval_every: Annotated[int, Field(ge=1)] | None = Field(
@@ -80,6 +97,16 @@ class Config(BaseModel):
         10.0, description="Time between checkpoints: what a killed run loses at most."
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_task(cls, values: Any) -> Any:
+        """Fill in what is not given with the defaults of the task."""
+        if isinstance(values, dict) and values.get("task") == "reconstruction":
+            return RECONSTRUCTION | {
+                name: value for name, value in values.items() if name not in RECONSTRUCTION or value is not None
+            }
+        return values
+
     @field_validator("data")
     @classmethod
     def _named(cls, value: str) -> str:
@@ -95,8 +122,8 @@ class Config(BaseModel):
             raise ValueError(
                 f"start is for classification: another run's embedding knows the edges that {self.task} is scored on"
             )
-        if self.layers is None:
-            object.__setattr__(self, "layers", 1 if self.task == "reconstruction" else 2)
+        if self.model == "shallow" and self.task != "reconstruction":
+            raise ValueError(f"the model shallow is for reconstruction, it learns nothing for {self.task}; try qgcn")
         space = self.space or default_space(self.model)
         object.__setattr__(self, "space", str(parse_space(space)))
         if self.hidden is not None:
@@ -109,12 +136,13 @@ class Config(BaseModel):
         """Return the arguments of :func:`qgcn.models.build` beside its name, features and space."""
         shape = ("layers", "hidden", "aggregation", "attention", "activation", "bias", "skip")
         names = (*shape, "beta", "learnable", "projection", "perturbation", "dropout", "feature_dropout")
-        return {name: getattr(self, name) for name in names}
+        options = {name: getattr(self, name) for name in names}
+        return options | {name: getattr(self, name) for name in ("confine", "convolve") if self.model == "shallow"}
 
     def task_options(self) -> dict[str, Any]:
         """Return the arguments of the task beside its data."""
         own = {
-            "reconstruction": ("objective", "balance", "use_features"),
+            "reconstruction": ("objective", "balance", "use_features", "temperature"),
             "classification": ("head",),
             "links": ("protocol", "split_seed"),
         }

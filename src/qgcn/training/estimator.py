@@ -24,10 +24,10 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             hierarchies and cycles.
         task: What the embedding is trained for: ``reconstruction`` (no features or labels needed), ``links``, or
             ``classification``, for which ``fit`` needs labels.
-        model: Name of the model, see :func:`qgcn.models.build`.
+        model: Name of the model, see :func:`qgcn.models.build`; ``shallow`` for reconstruction and ``qgcn`` otherwise if not given.
         epochs: Training steps.
         layers: Layers of the model; 1 for reconstruction and 2 otherwise if not given.
-        lr: Learning rate.
+        lr: Learning rate; that of the task if not given.
         dropout: Share of tangent coordinates dropped.
         weight_decay: L2 regularisation.
         output: ``points`` of the space, or their ``tangent`` vectors at the origin, on which Euclidean methods such as a
@@ -49,10 +49,10 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         space: str = "auto",
         *,
         task: str = "reconstruction",
-        model: str = "qgcn",
+        model: str | None = None,
         epochs: int = 300,
         layers: int | None = None,
-        lr: float = 0.05,
+        lr: float | None = None,
         dropout: float = 0.0,
         weight_decay: float = 0.0,
         output: str = "points",
@@ -107,7 +107,9 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         given: Any = self.random_state
         seed = int(given) if isinstance(given, Integral) else int(check_random_state(given).randint(2**31 - 1))
         names = ("task", "model", "epochs", "layers", "lr", "dropout", "weight_decay", "device")
-        values = {name: getattr(self, name) for name in names} | {"data": str(getattr(data, "name", "graph") or "graph")}
+        values = {name: getattr(self, name) for name in names if getattr(self, name) is not None} | {
+            "data": str(getattr(data, "name", "graph") or "graph")
+        }
         values |= {"space": "Q8,2" if self.space == "auto" else self.space, "seed": seed}
         run = Run(Config.checked(values | (self.options or {})), data=data)
         run.train()

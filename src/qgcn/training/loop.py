@@ -20,6 +20,7 @@ from qgcn.training.config import Config
 
 __all__ = ["Diverged", "Progress", "Trainer"]
 
+_WARM_STEPS = 3
 _NEGATIVES, _EDGES = -1, -2  # keep the streams of the task's draws apart from those of the layers, which count from 0
 
 
@@ -82,6 +83,10 @@ class Trainer:
         self.stopped = torch.zeros(len(self.seeds), dtype=torch.bool, device=device)
         self._all_stopped = False  # known here, so that no step waits for the device
         self._foreign = not task.keyed or config.perturbation > 0
+        self._static = fabric.device.type == "cuda" and not self._foreign and task.is_static()
+        self._warm = 0
+        self._recording: torch.cuda.CUDAGraph | None = None
+        self._recorded_loss = torch.empty(0)
         self.optimiser = self._optimiser()
         self.seconds = 0.0
 
@@ -108,11 +113,15 @@ class Trainer:
                 decays = name.endswith(("weight", "bias")) and "decoder" not in name
                 key = (config.lr, config.weight_decay if decays else 0.0)
             groups.setdefault(key, []).append(parameter)
+
         # what a schedule starts from is said here: a state that is restored does not hold it
+        def rate(value: float) -> float | Tensor:
+            return torch.tensor(value, device=self.fabric.device) if self._static else value
+
         options = [
-            {"params": group, "lr": lr, "initial_lr": lr, "weight_decay": decay} for (lr, decay), group in groups.items()
+            {"params": group, "lr": rate(lr), "initial_lr": lr, "weight_decay": decay} for (lr, decay), group in groups.items()
         ]
-        return torch.optim.Adam(options, fused=True)
+        return torch.optim.Adam(options, betas=(0.9, config.adam_decay), fused=True, capturable=self._static)
 
     @property
     def eval_every(self) -> int:
@@ -154,6 +163,32 @@ class Trainer:
     def _step(self) -> Tensor:
         self._schedule()
         self.predictor.train()
+        if not self.batched:
+            self.predictor.advance(self.epoch, self.config.epochs, self.task.graph)
+        return self._recorded() if self._static else self._compute()
+
+    def _recorded(self) -> Tensor:
+        """Take a step that is the same every time: recorded once as a graph of the GPU's, then replayed as a whole.
+
+        A step on a few thousand nodes is a hundred operations of a few microseconds, each of which the CPU takes longer to ask
+        for than the GPU to do.
+        """
+        if self._recording is None and self._warm < _WARM_STEPS:  # PyTorch wants to have run on another stream before
+            self._warm += 1
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                losses = self._compute()
+            torch.cuda.current_stream().wait_stream(stream)
+            return losses
+        if self._recording is None:
+            self._recording = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._recording):
+                self._recorded_loss = self._compute()
+        self._recording.replay()  # recording alone computes nothing
+        return self._recorded_loss
+
+    def _compute(self) -> Tensor:
         drawn = [self.task.draw(self._generator(seed, _NEGATIVES)) for seed in self.seeds]
         self.optimiser.zero_grad()
         graph = self.task.thinned_graph(self._generator(self.config.split_seed, _EDGES))
@@ -172,7 +207,8 @@ class Trainer:
         if self.config.schedule == "cosine":
             factor = (1 + math.cos(math.pi * self.epoch / self.config.epochs)) / 2
             for group in self.optimiser.param_groups:
-                group["lr"] = group["initial_lr"] * factor
+                rate = group["initial_lr"] * factor
+                group["lr"] = group["lr"].fill_(rate) if self._static else rate
 
     def _clip(self, most: float) -> None:
         """Scale each seed's gradient down to the given norm."""

@@ -1,0 +1,92 @@
+"""Coordinates of nodes, learned as they are."""
+
+import torch
+from torch import Tensor, nn
+
+from qgcn.manifolds import Space, parse_space
+from qgcn.nn.sparse import matmul
+
+__all__ = ["Coordinates"]
+
+SPREAD = 0.1
+"""Standard deviation of the coordinates at the start."""
+RELEASED = 0.01
+"""The same of coordinates that join later: small beside what has been learned by then."""
+
+
+class Coordinates(nn.Module):
+    r"""A point for every node and nothing else: tangent coordinates at the pole, at first smoothed over the graph.
+
+    .. math:: x = \widehat\exp_o\bigl((1 - \sigma)\, u + \sigma A u\bigr)
+
+    Two things make the optimum of an indefinite space easier to reach, and change as training goes on, see :meth:`advance`:
+
+    - A convolution, :math:`\sigma = 1`, moves neighbours together; later :math:`\sigma = 0` and every node is free.
+    - A space with space and several time dimensions is first confined to its larger Riemannian part: hyperbolic space, all time
+      coordinates but one being 0; or, with more time than space dimensions, the sphere, all space coordinates being 0.
+
+    Args:
+        num_nodes: Number of nodes, ``N``.
+        space: The space, or its name.
+        beta: Where the curvature ``1 / beta`` starts.
+        learnable: Learn the curvature.
+        confine: Share of the training for which the space is confined.
+        convolve: Share of the training for which coordinates are smoothed.
+
+    Shapes:
+        - **input:** anything, and a sparse CSR adjacency ``(N, N)``
+        - **output:** points ``(N, d)``
+    """
+
+    def __init__(
+        self,
+        num_nodes: int,
+        space: Space | str,
+        *,
+        beta: float = -1.0,
+        learnable: bool = True,
+        confine: float = 0.2,
+        convolve: float = 0.7,
+    ) -> None:
+        super().__init__()
+        self.space = space if isinstance(space, Space) else parse_space(space, beta=beta, learnable=learnable)
+        self.confine, self.convolve = confine, convolve
+        confined = _confined(self.space) if confine > 0 else torch.zeros(self.space.ambient_dim, dtype=torch.bool)
+        start = torch.randn(num_nodes, self.space.ambient_dim) * torch.where(confined, RELEASED, SPREAD)
+        self.coordinates = nn.Parameter(self.space.proju(self.space.origin(self.space.ambient_dim), start).as_subclass(Tensor))
+        # not learned, but part of what a model is
+        self.free = nn.Parameter((~confined).float(), requires_grad=False)
+        self.smoothing = nn.Parameter(torch.tensor(float(convolve > 0)), requires_grad=False)
+
+    def forward(self, x: Tensor | None, adjacency: Tensor) -> Tensor:
+        """Return the points; ``x`` is not used."""
+        return self.space.expmap0(self.tangent(x, adjacency))
+
+    def tangent(self, x: Tensor | None, adjacency: Tensor) -> Tensor:
+        """Return tangent coordinates at the pole, shape ``(N, d)``."""
+        u = self.coordinates * self.free
+        return torch.lerp(u, matmul(adjacency, u), self.smoothing)
+
+    @torch.no_grad()
+    def advance(self, epoch: int, epochs: int, adjacency: Tensor) -> None:
+        """Let go of what this epoch is the first to be without; the points stay where they are."""
+        if epoch == int(self.confine * epochs):
+            self.free.fill_(1)
+        if epoch == int(self.convolve * epochs) and bool(self.smoothing > 0):
+            self.coordinates.copy_(self.tangent(None, adjacency))
+            self.smoothing.zero_()
+
+    def extra_repr(self) -> str:
+        """Show the number of nodes and the space."""
+        return f"{len(self.coordinates)} nodes -> {self.space}"
+
+
+def _confined(space: Space) -> Tensor:
+    """Tell which coordinates are 0 at first: of each indefinite factor, time's but one, or space's if there are fewer."""
+    confined = []
+    for factor in space.factors or ():
+        space_dim, time_dim = factor.size - factor.time_dim, factor.time_dim
+        indefinite = time_dim >= 2 and space_dim >= 1
+        time = [False, *[indefinite and time_dim <= space_dim] * (time_dim - 1)] if time_dim else []
+        confined += time + [indefinite and time_dim > space_dim] * space_dim
+    return torch.tensor(confined or [False] * space.ambient_dim)
