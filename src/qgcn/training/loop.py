@@ -87,6 +87,7 @@ class Trainer:
         self._warm = 0
         self._recording: torch.cuda.CUDAGraph | None = None
         self._recorded_loss = torch.empty(0)
+        self._fixed_inputs: tuple[list[tuple[Tensor, ...]], Tensor] | None = None
         self.optimiser = self._optimiser()
         self.seconds = 0.0
 
@@ -165,9 +166,17 @@ class Trainer:
         self.predictor.train()
         if not self.batched:
             self.predictor.advance(self.epoch, self.config.epochs, self.task.graph)
-        return self._recorded() if self._static else self._compute()
+        if not self._static:
+            return self._compute(*self._inputs())
+        self._fixed_inputs = self._fixed_inputs or self._inputs()
+        return self._recorded(*self._fixed_inputs)
 
-    def _recorded(self) -> Tensor:
+    def _inputs(self) -> tuple[list[tuple[Tensor, ...]], Tensor]:
+        """Draw what the step needs for each seed, and the graph for all."""
+        drawn = [self.task.draw(self._generator(seed, _NEGATIVES)) for seed in self.seeds]
+        return drawn, self.task.thinned_graph(self._generator(self.config.split_seed, _EDGES))
+
+    def _recorded(self, drawn: list[tuple[Tensor, ...]], graph: Tensor) -> Tensor:
         """Take a step that is the same every time: recorded once as a graph of the GPU's, then replayed as a whole.
 
         A step on a few thousand nodes is a hundred operations of a few microseconds, each of which the CPU takes longer to ask
@@ -178,20 +187,18 @@ class Trainer:
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
-                losses = self._compute()
+                losses = self._compute(drawn, graph)
             torch.cuda.current_stream().wait_stream(stream)
             return losses
         if self._recording is None:
             self._recording = torch.cuda.CUDAGraph()
             with torch.cuda.graph(self._recording):
-                self._recorded_loss = self._compute()
+                self._recorded_loss = self._compute(drawn, graph)
         self._recording.replay()  # recording alone computes nothing
         return self._recorded_loss
 
-    def _compute(self) -> Tensor:
-        drawn = [self.task.draw(self._generator(seed, _NEGATIVES)) for seed in self.seeds]
+    def _compute(self, drawn: list[tuple[Tensor, ...]], graph: Tensor) -> Tensor:
         self.optimiser.zero_grad()
-        graph = self.task.thinned_graph(self._generator(self.config.split_seed, _EDGES))
         with self._foreign_randomness():
             losses = self._call("loss", drawn, graph=graph)
         self.fabric.backward(losses.sum())
