@@ -97,36 +97,52 @@ class Component:
 
     def hops_in_parts(self, sources: Ints, tick: Tick = no_tick) -> Iterator[tuple[Ints, NDArray[Any]]]:
         """Yield some of the sources and their distances, shape ``(k, n)``, at a time, so that memory is bounded."""
-        deep = self._eccentricity(int(sources[0])) > _DEEPEST
-        for first in range(0, len(sources), _TOGETHER):
-            part = sources[first : first + _TOGETHER]
+        deep = self.is_deep()
+        for part in self.batches(sources, tick):
             yield part, self._one_by_one(part) if deep else self._together(part)
-            tick(first + len(part), len(sources))
 
-    def _together(self, sources: Ints) -> NDArray[Any]:
-        k = len(sources)
-        seen = np.zeros((self.size, -(-k // 64)), dtype=np.uint64)
-        column = np.arange(k)
+    def levels(self, sources: Ints) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        """Yield, for each distance from 1 on, which sources are at that distance from each node: bits, shape ``(n, words)``.
+
+        Args:
+            sources: Nodes, source ``k`` is bit ``k % 64`` of word ``k // 64``; few at a time, see :meth:`batches`.
+        """
+        seen = np.zeros((self.size, -(-len(sources) // 64)), dtype=np.uint64)
+        column = np.arange(len(sources))
         np.bitwise_or.at(seen, (sources, column // 64), np.uint64(1) << (column % 64).astype(np.uint64))
-        planes: list[NDArray[np.uint64]] = []
         level = 0
         while True:
             level += 1
             reached = np.bitwise_or.reduceat(seen[self.neighbours], self.start[:-1], axis=0)
             fresh = reached & ~seen
             if not fresh.any():
-                break
+                return
             seen |= fresh
+            yield level, fresh
+
+    def batches(self, sources: Ints, tick: Tick = no_tick) -> Iterator[Ints]:
+        """Cut sources into runs that are searched from together; what was yielded before counts as done."""
+        for first in range(0, len(sources), _TOGETHER):
+            yield sources[first : first + _TOGETHER]
+            tick(min(first + _TOGETHER, len(sources)), len(sources))
+
+    def is_deep(self) -> bool:
+        """Tell whether distances are so long that a search level by level does not pay."""
+        return self._eccentricity(0) > _DEEPEST
+
+    def _together(self, sources: Ints) -> NDArray[Any]:
+        planes: list[NDArray[np.uint64]] = []
+        for level, fresh in self.levels(sources):
             for bit in range(level.bit_length()):
                 if bit == len(planes):
-                    planes.append(np.zeros_like(seen))
+                    planes.append(np.zeros_like(fresh))
                 if level >> bit & 1:
                     planes[bit] |= fresh
-        found = np.zeros((self.size, seen.shape[1] * 64), dtype=np.uint8 if len(planes) <= 8 else np.uint16)
+        found = np.zeros((self.size, -(-len(sources) // 64) * 64), dtype=np.uint8 if len(planes) <= 8 else np.uint16)
         for bit, plane in enumerate(planes):
             bits = np.unpackbits(plane.astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little")
             found |= bits.astype(found.dtype, copy=False) << found.dtype.type(bit)
-        return np.ascontiguousarray(found[:, :k].T)
+        return np.ascontiguousarray(found[:, : len(sources)].T)
 
     def _one_by_one(self, sources: Ints) -> NDArray[Any]:
         from scipy.sparse.csgraph import dijkstra
