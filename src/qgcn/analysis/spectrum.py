@@ -118,7 +118,7 @@ def distance_spectrum(
         values[np.abs(values) <= len(nodes) * np.finfo(np.float64).eps * np.abs(values[0])] = 0
         magnitude = np.abs(values).sum()
         kept = values[:dim]
-        shares.append(float(-values[values < 0].sum() / magnitude))
+        shares.append(float(np.where(values < 0, -values, 0).sum() / magnitude))
         positive.append((kept > 0).sum())
         explained.append(float((kept**2).sum() / (values**2).sum()))
         if k == 0:
