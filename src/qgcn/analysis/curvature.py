@@ -35,7 +35,7 @@ class Curvature:
         mean: Mean over nodes with at least two neighbours, of :attr:`nodes`; this is the one to quote.
         interval: 95 % confidence interval of that mean; a point if all reference nodes were used.
         pair_mean: Mean over all pairs of neighbours of all nodes: hubs count with the square of their degree.
-        nodes: Curvature of each node, the mean over its pairs of neighbours, shape ``(N,)``; NaN with fewer than two neighbours.
+        nodes: Curvature of each node, the mean over its pairs of neighbours, shape ``(N,)``; NaN with fewer than two.
         histogram: Share of the nodes in each bin, shape ``(80,)``.
         pair_histogram: Share of the pairs in each bin, shape ``(80,)``.
         bins: Edges of the bins, shape ``(81,)``.
@@ -86,9 +86,9 @@ def sectional_curvature(
 
     so that all pairs of all nodes cost one pass over edges and reference nodes, and nothing has to be sampled but references.
 
-    Laws: on a tree :math:`\xi(m; b, c)` is minus the share of the other nodes that are in neither branch; 0 on a path; on a cycle of
-    :math:`n` nodes :math:`1/(n - 1)` if ``n`` is even, :math:`n/(n-1)^2` if it is odd; :math:`(n + 3)/(8(n - 1))` on a complete
-    graph.
+    Laws: on a tree :math:`\xi(m; b, c)` is minus the share of the other nodes that are in neither branch; 0 on a path; on a cycle
+    of :math:`n` nodes :math:`1/(n - 1)` if ``n`` is even, :math:`n/(n-1)^2` if it is odd; :math:`(n + 3)/(8(n - 1))` on a
+    complete graph.
 
     Args:
         graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
@@ -155,7 +155,7 @@ def _references(component: Component, wanted: int | None, exact: bool, rng: np.r
 
 
 def _bends(component: Component, references: Ints, spread: Floats, tick: Tick) -> tuple[Floats, Floats, float]:
-    r"""Return :math:`h_m`, shape ``(n,)``, :math:`g_{mb}` of each directed edge, shape ``(2m,)``, and the mean's standard error.
+    r"""Return :math:`h_m`, shape ``(n,)``, :math:`g_{mb}` of each directed edge, shape ``(2m,)``, and the mean's error.
 
     The sum of :math:`\beta` over references is the difference of two sums of distances. :math:`\beta^2` is 1 but for references
     that are as far from :math:`m` as from :math:`b`, and those are counted 64 at a time, as bits.

@@ -47,8 +47,8 @@ def worst_delta(component: Component, lower: int = 0, seconds: float | None = No
         S_1 = d_{xy} + d_{vw},\; S_2 = d_{xv} + d_{yw},\; S_3 = d_{xw} + d_{yv}
 
     - The worst delta of a graph is that of one of its blocks (biconnected components).
-    - In some worst quadruple both pairs of the largest sum are *far apart*: no neighbour of either end is further from the other
-      end. Those pairs :math:`xy` are taken by decreasing distance :math:`k`, and :math:`d_{vw} \ge k` suffices. As
+    - In some worst quadruple both pairs of the largest sum are *far apart*: no neighbour of either end is further from the
+      other end. Those pairs :math:`xy` are taken by decreasing distance :math:`k`, and :math:`d_{vw} \ge k` suffices. As
       :math:`2\delta \le k`, the search ends when the bound is reached.
     - With :math:`p_v = d_{xv} + d_{yv} - k` and :math:`e_v` the largest distance of a far-apart pair of :math:`v`, a quadruple
       of :math:`2\delta \ge L` has, of both :math:`v` and :math:`w`: :math:`2\min(d_{xv}, d_{yv}) \ge L`,
@@ -56,8 +56,8 @@ def worst_delta(component: Component, lower: int = 0, seconds: float | None = No
       :math:`2 d_{cv} - p_v \ge L` for any node :math:`c`. Only such pairs are looked at.
 
     After N. Cohen, D. Coudert, A. Lancin, *On computing the Gromov hyperbolicity* (2015), and M. Borassi, D. Coudert,
-    P. Crescenzi, A. Marino, *On computing the hyperbolicity of real-world graphs* (2015). A climb from random quadruples gives the
-    first bound, which is often the last.
+    P. Crescenzi, A. Marino, *On computing the hyperbolicity of real-world graphs* (2015). A climb from random quadruples gives
+    the first bound, which is often the last.
 
     Args:
         component: The graph.
@@ -183,9 +183,7 @@ def _climb(hops: NDArray[np.uint8]) -> Found:
 def _gaps(hops: NDArray[np.uint8], quads: NDArray[np.int64]) -> Short:
     """Return twice the delta of quadruples, shape ``(k, 4)`` to ``(k,)``."""
     a, b, c, d = quads.T
-    sums = np.stack(
-        [hops[i, j].astype(np.int16) + hops[k, m] for i, j, k, m in ((a, b, c, d), (a, c, b, d), (a, d, b, c))]
-    )
+    sums = np.stack([hops[i, j].astype(np.int16) + hops[k, m] for i, j, k, m in ((a, b, c, d), (a, c, b, d), (a, d, b, c))])
     sums.sort(axis=0)
     gaps: Short = sums[2] - sums[1]
     return gaps

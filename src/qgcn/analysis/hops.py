@@ -148,7 +148,8 @@ class Component:
         from scipy.sparse.csgraph import dijkstra
 
         far = dijkstra(self.matrix(), unweighted=True, indices=sources)
-        return far.astype(np.min_scalar_type(int(far.max())))
+        found: NDArray[Any] = far.astype(np.min_scalar_type(int(far.max())))
+        return found
 
     def _eccentricity(self, node: int) -> int:
         from scipy.sparse.csgraph import dijkstra

@@ -103,7 +103,7 @@ def gromov_hyperbolicity(
         tick: Is told how much is done, and of how much.
 
     Raises:
-        ValueError: The graph has no edges, or is too large for the exact mode; the message holds the estimate of time and memory.
+        ValueError: The graph has no edges, or is too large for the exact mode; the message estimates time and memory.
         TypeError: It is no graph.
     """
     if samples < 1:

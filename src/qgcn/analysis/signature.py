@@ -1,4 +1,4 @@
-"""The choice of a space for a graph: measurements first, then short trial runs, then the simplest of what is as good as the best."""
+"""The choice of a space for a graph: measurements, then short trial runs, then the simplest of what is as good as the best."""
 
 import math
 import statistics
@@ -27,6 +27,8 @@ __all__ = ["Rung", "Suggestion", "Trial", "auto_space", "candidate_spaces", "sug
 
 TOLERANCE = 0.01
 """Spaces whose score is so close to the best one's, or within its uncertainty, are as good."""
+SOLVED = 0.9995
+"""A score that leaves nothing to be told apart: if a space reaches it, no further round is made."""
 TRIAL_NODES = 5000
 """Nodes of a graph beyond which reconstruction is tried on a connected part of it."""
 
@@ -106,7 +108,7 @@ class Suggestion:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the measurements, as JSON can hold it."""
-        fields = asdict(replace(self, measured=()))  # type: ignore[arg-type]
+        fields = asdict(replace(self, measured=()))
         del fields["measured"]
         return fields
 
@@ -164,9 +166,9 @@ def suggest_signature(
     1. Hyperbolicity, curvature and spectrum are measured; they say which Riemannian space would be the natural one.
     2. Every space is trained for a few epochs, the better half of them for more, the best three for more still and with several
        seeds (successive halving); scores are mAP, or the task's own on validation, never on test.
-    3. The space with the best score is taken, unless a simpler one is as good: within one point or the uncertainty of the best. A
-       Riemannian space is simpler than a product, and a product simpler than a pseudo-hyperboloid; among Riemannian spaces the one that
-       the measurements name comes first.
+    3. The space with the best score is taken, unless a simpler one is as good: within one point or the uncertainty of the best.
+       A Riemannian space is simpler than a product, and a product simpler than a pseudo-hyperboloid; among Riemannian spaces
+       the one that the measurements name comes first.
 
     Args:
         graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
@@ -280,6 +282,8 @@ def _halve(
         if number > 1 and len(fresh) < len(alive):
             break  # time is over: a round that not all took part in does not count
         trials |= fresh
+        if max(trial.score for trial in fresh.values()) >= SOLVED:
+            break
     if listener is not None:
         listener("", total, total)
     known = [trial.deviation for trial in trials.values() if not math.isnan(trial.deviation)]
@@ -358,10 +362,14 @@ def _explain(
     if delta.largest == 0:
         likeness = "A tree, or as good as one"
     else:
-        likeness = "Mostly tree-like" if relative < 0.05 else "In between tree and cycle" if relative < 0.12 else "Far from a tree"
+        likeness = (
+            "Mostly tree-like" if relative < 0.05 else "In between tree and cycle" if relative < 0.12 else "Far from a tree"
+        )
     clusters = ""
     if curvature.positive > 0.3 and delta.largest > 0:
-        clusters = ", many nodes in dense clusters or on cycles" if curvature.positive > 0.6 else ", some dense clusters or cycles"
+        clusters = (
+            ", many nodes in dense clusters or on cycles" if curvature.positive > 0.6 else ", some dense clusters or cycles"
+        )
     kind = _kind(chosen.space)
     sentence = f"{likeness}{clusters}: take {chosen.space}, {_MEANING[kind]}."
     if kind != "Q":

@@ -1,4 +1,4 @@
-"""The spectral view: how much of a graph's squared distances needs negative eigenvalues, and the split of dimensions it asks for."""
+"""The spectral view: how much of the squared distances needs negative eigenvalues, and the split of dimensions that follows."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -32,11 +32,11 @@ class Spectrum:
         negative: Share of the negative eigenvalues in the sum of magnitudes: 0 if distances are Euclidean.
         negative_range: The least and the largest such share among the samples.
         dim: Number of dimensions that were asked for.
-        space_dim, time_dim: Of the ``dim`` eigenvalues of largest magnitude, how many are positive and how many are negative; the
-            mean over samples, rounded.
+        space_dim, time_dim: Of the ``dim`` eigenvalues of largest magnitude, how many are positive and how many negative; the mean
+            over samples, rounded.
         explained: Share of the squared eigenvalues that those ``dim`` hold.
-        signature: The pseudo-hyperboloid of ``dim`` dimensions that follows, such as ``Q7,3``: one of its time coordinates is the
-            radius, the others are the negative eigenvalues.
+        signature: The pseudo-hyperboloid of ``dim`` dimensions that follows, such as ``Q7,3``: one of its time coordinates is
+            the radius, the others are the negative eigenvalues.
         nodes: Number of nodes of a sample.
         samples: Number of samples; 1 if all nodes were used.
         exact: Whether all nodes of the component were used.
@@ -74,16 +74,16 @@ def distance_spectrum(
 
     .. math:: B = -\tfrac12 J D^{\circ 2} J, \qquad J = I - \tfrac1n \mathbf 1 \mathbf 1^\top
 
-    is a Gram matrix: :math:`B_{ij} = \langle x_i, x_j\rangle` with one coordinate for each eigenvalue, space-like if it is positive
-    and time-like if it is negative. Keeping the ``dim`` largest magnitudes is the best approximation of :math:`B` of that rank, so
-    their signs say how a flat space of ``dim`` dimensions would best be split: cheap evidence for ``(s, t)``, no more, as the
+    is a Gram matrix: :math:`B_{ij} = \langle x_i, x_j\rangle` with one coordinate for each eigenvalue, space-like if it is
+    positive and time-like if it is negative. The ``dim`` largest magnitudes are the best approximation of :math:`B` of that rank,
+    so their signs say how a flat space of ``dim`` dimensions would best be split: cheap evidence for ``(s, t)``, no more, as the
     spaces of the models are curved.
 
     Laws: nothing is negative for a path, whose distances are those of a line, or a complete graph, a simplex.
 
     Args:
-        graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set. Only
-            its largest component is looked at.
+        graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
+            Only its largest component is looked at.
         dim: Number of coordinates of the space that is sought.
         exact: Use all nodes; otherwise, of more than 1,500, five random samples of 1,500.
         seed: Fixes the samples.
