@@ -86,8 +86,8 @@ def sectional_curvature(
 
     so that all pairs of all nodes cost one pass over edges and reference nodes, and nothing has to be sampled but references.
 
-    Laws: on a tree :math:`\xi(m; b, c)` is minus the share of the other nodes that are in neither branch; 0 on a path; on a cycle
-    of :math:`n` nodes :math:`1/(n - 1)` if ``n`` is even, :math:`n/(n-1)^2` if it is odd; :math:`(n + 3)/(8(n - 1))` on a
+    Laws: on a tree :math:`\xi(m; b, c)` is minus the share of the other nodes that are in neither branch; 0 on a path; on a
+    cycle of :math:`n` nodes :math:`1/(n - 1)` if ``n`` is even, :math:`n/(n-1)^2` if it is odd; :math:`(n + 3)/(8(n - 1))` on a
     complete graph.
 
     Args:

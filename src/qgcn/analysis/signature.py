@@ -108,9 +108,8 @@ class Suggestion:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the measurements, as JSON can hold it."""
-        fields = asdict(replace(self, measured=()))
-        del fields["measured"]
-        return fields
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "measured"}
+        return fields | {"ranking": [asdict(trial) for trial in self.ranking], "reasons": list(self.reasons)}
 
 
 Listener = Callable[[str, int, int], None]
@@ -120,14 +119,16 @@ Listener = Callable[[str, int, int], None]
 def candidate_spaces(dim: int) -> list[str]:
     """Return the spaces that are compared: ``Q`` with every ``t``, ``E``, ``H``, ``S``, and products of two halves.
 
+    All have the same number of coordinates, so that a node costs the same in each: ``Q7,3``, ``E10``, ``H9``, ``S9``, ``H4xS4``.
+
     Args:
-        dim: Number of dimensions as the paper counts them: ``s + t`` of ``Q``, the dimension of ``E``, ``H`` and ``S``.
+        dim: Number of coordinates of a point, at least 2.
     """
     if dim < 2:
         raise ValueError(f"dim must be at least 2, got {dim}")
-    half, rest = dim // 2, dim - dim // 2
-    spaces = [f"Q{dim - t},{t}" for t in range(1, dim + 1)]
-    return [*spaces, f"E{dim}", f"H{dim}", f"S{dim}", f"H{half}xH{rest}", f"H{half}xS{rest}", f"S{half}xS{rest}"]
+    spaces = [f"Q{dim - t},{t}" for t in range(1, dim + 1)] + [f"E{dim}", f"H{dim - 1}", f"S{dim - 1}"]
+    first, second = dim // 2 - 1, dim - dim // 2 - 1  # curved factors have one coordinate more than dimensions
+    return spaces + ([f"{a}{first}x{b}{second}" for a, b in ("HH", "HS", "SS")] if first else [])
 
 
 def auto_space(name: str) -> int | None:
@@ -172,7 +173,7 @@ def suggest_signature(
 
     Args:
         graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
-        dim: Number of dimensions, see :func:`candidate_spaces`.
+        dim: Number of coordinates, see :func:`candidate_spaces`.
         task: ``reconstruction``, ``classification`` or ``links``.
         spaces: Names of the spaces to compare; :func:`candidate_spaces` if not given.
         rungs: The rounds; :data:`RUNGS` if not given.
@@ -239,7 +240,7 @@ def _part(shape: Shape, most: int, seed: int) -> "Data":
 
     data = shape.data
     if shape.num_nodes <= most:
-        return data  # type: ignore[no-any-return]
+        return data
     from scipy.sparse.csgraph import breadth_first_order
 
     component = shape.components[0]

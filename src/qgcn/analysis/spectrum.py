@@ -32,8 +32,8 @@ class Spectrum:
         negative: Share of the negative eigenvalues in the sum of magnitudes: 0 if distances are Euclidean.
         negative_range: The least and the largest such share among the samples.
         dim: Number of dimensions that were asked for.
-        space_dim, time_dim: Of the ``dim`` eigenvalues of largest magnitude, how many are positive and how many negative; the mean
-            over samples, rounded.
+        space_dim, time_dim: Of the ``dim`` eigenvalues of largest magnitude, how many are positive and how many negative; mean of
+            the samples, rounded.
         explained: Share of the squared eigenvalues that those ``dim`` hold.
         signature: The pseudo-hyperboloid of ``dim`` dimensions that follows, such as ``Q7,3``: one of its time coordinates is
             the radius, the others are the negative eigenvalues.
@@ -75,9 +75,9 @@ def distance_spectrum(
     .. math:: B = -\tfrac12 J D^{\circ 2} J, \qquad J = I - \tfrac1n \mathbf 1 \mathbf 1^\top
 
     is a Gram matrix: :math:`B_{ij} = \langle x_i, x_j\rangle` with one coordinate for each eigenvalue, space-like if it is
-    positive and time-like if it is negative. The ``dim`` largest magnitudes are the best approximation of :math:`B` of that rank,
-    so their signs say how a flat space of ``dim`` dimensions would best be split: cheap evidence for ``(s, t)``, no more, as the
-    spaces of the models are curved.
+    positive and time-like if it is negative. The ``dim`` largest magnitudes are the best approximation of :math:`B` of that
+    rank, so their signs say how a flat space of ``dim`` dimensions would best be split: cheap evidence for ``(s, t)``, no more,
+    as the spaces of the models are curved.
 
     Laws: nothing is negative for a path, whose distances are those of a line, or a complete graph, a simplex.
 
