@@ -20,11 +20,10 @@ SAMPLED = 2048
 """Reference nodes if they are sampled."""
 _PAIRS = 1 << 23
 """Pairs of neighbours beyond which the histogram of pairs is of some of them."""
-_Z = 1.959964
 _DIGITS = 12
 """Beyond these a curvature of 0 is not told from rounding."""
-_BINS = np.linspace(-2.0, 2.0, 81)
-"""Edges of the histogram's bins; curvatures lie in [-1, 3/2]."""
+_BINS = np.linspace(-1.525, 1.525, 62)
+"""Edges of the histogram's bins: 0 is in the middle of one; curvatures lie in [-1, 3/2]."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,9 @@ class Curvature:
         interval: 95 % confidence interval of that mean; a point if all reference nodes were used.
         pair_mean: Mean over all pairs of neighbours of all nodes: hubs count with the square of their degree.
         nodes: Curvature of each node, the mean over its pairs of neighbours, shape ``(N,)``; NaN with fewer than two.
-        histogram: Share of the nodes in each bin, shape ``(80,)``.
-        pair_histogram: Share of the pairs in each bin, shape ``(80,)``.
-        bins: Edges of the bins, shape ``(81,)``.
+        histogram: Share of the nodes in each bin, shape ``(61,)``.
+        pair_histogram: Share of the pairs in each bin, shape ``(61,)``.
+        bins: Edges of the bins, shape ``(62,)``.
         positive, negative: Share of the nodes with positive and with negative curvature.
         references: Number of reference nodes; all of them if ``exact``.
         exact: Whether all nodes served as reference.
@@ -128,13 +127,13 @@ def sectional_curvature(
     has = ~np.isnan(values)
     if not has.any():
         raise ValueError(f"{shape.name} has no node with two neighbours: there is no curvature to measure")
-    mean, half = float(values[has].mean()), _Z * math.sqrt(noise) / int(has.sum())
+    mean, half = float(values[has].mean()), math.sqrt(noise) / int(has.sum())
     return Curvature(
         mean=mean,
         interval=(mean - half, mean + half),
         pair_mean=float((values * number)[has].sum() / number.sum()),
         nodes=values,
-        histogram=np.histogram(values[has], _BINS)[0] / int(has.sum()),
+        histogram=np.histogram(values[has].round(_DIGITS), _BINS)[0] / int(has.sum()),
         pair_histogram=histogram / histogram.sum(),
         bins=_BINS,
         positive=float((values[has].round(_DIGITS) > 0).mean()),
@@ -155,7 +154,7 @@ def _references(component: Component, wanted: int | None, exact: bool, rng: np.r
 
 
 def _bends(component: Component, references: Ints, spread: Floats, tick: Tick) -> tuple[Floats, Floats, float]:
-    r"""Return :math:`h_m`, shape ``(n,)``, :math:`g_{mb}` of each directed edge, shape ``(2m,)``, and the mean's error.
+    r"""Return :math:`h_m`, shape ``(n,)``, :math:`g_{mb}` of each directed edge, shape ``(2m,)``, and half the mean's interval.
 
     The sum of :math:`\beta` over references is the difference of two sums of distances. :math:`\beta^2` is 1 but for references
     that are as far from :math:`m` as from :math:`b`, and those are counted 64 at a time, as bits.
@@ -189,7 +188,12 @@ def _bends(component: Component, references: Ints, spread: Floats, tick: Tick) -
     equal[np.lexsort((source, target))[once]] = tied  # the other direction of each edge
     bend = (total[target] - is_reference[source] - total[source]) / 2 + (inverse[source] - equal) / 4
     means = np.concatenate(groups) / max(1, int((degree >= 2).sum()))
-    error = float(means.std(ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else 0.0
+    if len(references) == component.size:
+        return inverse / others, bend / others[source], 0.0
+    from scipy.stats import t
+
+    spread_of_groups = float(means.std(ddof=1)) if len(means) > 1 else math.inf
+    error = float(t.ppf(0.975, max(1, len(means) - 1))) * spread_of_groups / math.sqrt(max(1, len(means)))
     return inverse / others, bend / others[source], error
 
 
@@ -219,7 +223,7 @@ def _histogram_of_pairs(component: Component, inverse: Floats, bend: Floats, rng
         mark[known] = False
         waiting.append(apart * inverse[node] / 8 - bend[edge] - bend[rest])
         if len(waiting) == 4096 or number == len(first) - 1:
-            counts += np.histogram(np.concatenate(waiting), _BINS)[0]
+            counts += np.histogram(np.concatenate(waiting).round(_DIGITS), _BINS)[0]
             waiting.clear()
     return counts
 

@@ -15,6 +15,8 @@ from qgcn.analysis.hops import Component, Ints, Shape, Tick, no_tick, plural
 __all__ = ["Hyperbolicity", "gromov_hyperbolicity"]
 
 SAMPLES = 50_000
+SMALL = 8192
+"""Nodes of a component up to which all its distances are kept."""
 LARGE = 20_000
 """Nodes of a component beyond which not all of them are searched from."""
 MOST_MEMORY = 8 * 2**30
@@ -128,11 +130,12 @@ def gromov_hyperbolicity(
     shares, intervals, mean, mean_interval = _summary(gaps, np.concatenate(groups), complete)
     worst = at_most = witness = None
     if exact:
-        lower, upper, nodes = 0, 0, None
+        lower, upper = 0, 0
+        nodes: tuple[int, ...] | None = None
         for component in shape.components:
             found = worst_delta(component, lower, seconds, tick)
             lower, upper = found.lower, max(upper, found.upper)
-            nodes = nodes if found.nodes is None else tuple(int(component.nodes[node]) for node in found.nodes)
+            nodes = nodes if found.nodes is None else found.nodes
         worst, at_most = lower / 2, upper / 2
         witness = None if nodes is None else tuple(shape.data.node_ids[list(nodes)].tolist())
     largest = float(gaps.max(initial=0)) / 2
@@ -192,6 +195,10 @@ def _measure(
         sources = np.sort(pool)
     a, b, c, d = quads.T
     starts, ends = np.concatenate((a, c, a, b, a, b)), np.concatenate((b, d, c, d, d, c))
+    if component.size <= SMALL:
+        hops = component.hops(tick=tick)
+        sums = np.sort(hops[starts, ends].astype(np.int32).reshape(3, 2, number).sum(axis=1), axis=0)
+        return sums[2] - sums[1], group, int(hops.max())
     place = np.searchsorted(sources, starts)
     order = np.argsort(place, kind="stable")
     bounds = place[order]

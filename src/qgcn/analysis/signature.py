@@ -119,7 +119,7 @@ Listener = Callable[[str, int, int], None]
 def candidate_spaces(dim: int) -> list[str]:
     """Return the spaces that are compared: ``Q`` with every ``t``, ``E``, ``H``, ``S``, and products of two halves.
 
-    All have the same number of coordinates, so that a node costs the same in each: ``Q7,3``, ``E10``, ``H9``, ``S9``, ``H4xS4``.
+    All have the same number of coordinates, so that a node costs the same: ``Q7,3``, ``E10``, ``H9``, ``S9``, ``H4xS4``.
 
     Args:
         dim: Number of coordinates of a point, at least 2.

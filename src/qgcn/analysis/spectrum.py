@@ -32,8 +32,8 @@ class Spectrum:
         negative: Share of the negative eigenvalues in the sum of magnitudes: 0 if distances are Euclidean.
         negative_range: The least and the largest such share among the samples.
         dim: Number of dimensions that were asked for.
-        space_dim, time_dim: Of the ``dim`` eigenvalues of largest magnitude, how many are positive and how many negative; mean of
-            the samples, rounded.
+        space_dim, time_dim: Of the ``dim`` eigenvalues of largest magnitude, how many are positive and how many negative; mean
+            of the samples, rounded.
         explained: Share of the squared eigenvalues that those ``dim`` hold.
         signature: The pseudo-hyperboloid of ``dim`` dimensions that follows, such as ``Q7,3``: one of its time coordinates is
             the radius, the others are the negative eigenvalues.
