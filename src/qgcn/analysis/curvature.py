@@ -31,9 +31,10 @@ class Curvature:
     """The sectional curvature of a graph.
 
     Attributes:
-        mean: Mean over nodes with at least two neighbours, of :attr:`nodes`; this is the one to quote.
+        mean: Mean over all pairs of neighbours of all nodes, the planes of the graph: a hub counts with the square of its degree.
         interval: 95 % confidence interval of that mean; a point if all reference nodes were used.
-        pair_mean: Mean over all pairs of neighbours of all nodes: hubs count with the square of their degree.
+        node_mean: Mean over nodes with at least two neighbours, of :attr:`nodes`: each counts once.
+        node_interval: 95 % confidence interval of that mean.
         nodes: Curvature of each node, the mean over its pairs of neighbours, shape ``(N,)``; NaN with fewer than two.
         histogram: Share of the nodes in each bin, shape ``(61,)``.
         pair_histogram: Share of the pairs in each bin, shape ``(61,)``.
@@ -46,7 +47,8 @@ class Curvature:
 
     mean: float
     interval: tuple[float, float]
-    pair_mean: float
+    node_mean: float
+    node_interval: tuple[float, float]
     nodes: Floats = field(repr=False)
     histogram: Floats = field(repr=False)
     pair_histogram: Floats = field(repr=False)
@@ -108,7 +110,7 @@ def sectional_curvature(
     rng = np.random.default_rng(seed)
     values = np.full(shape.num_nodes, np.nan)
     number, histogram = np.zeros(shape.num_nodes), np.zeros(len(_BINS) - 1)
-    used, complete, noise = 0, True, 0.0
+    used, complete, noise = 0, True, np.zeros(2)
     for component in shape.components:
         degree, own = component.degree, component.nodes
         has = degree >= 2
@@ -119,19 +121,21 @@ def sectional_curvature(
         number[own] = degree * (degree - 1) / 2
         # how far apart two neighbours are on the average of their squared distances, 1 or 4
         spread = 4 - 3 * _triangles(component) / np.where(has, number[own], 1)
-        inverse, bend, error = _bends(component, drawn, spread, tick)
+        inverse, bend, error = _bends(component, drawn, spread, np.stack((number[own], has)), tick)
         value = spread * inverse / 8 - 2 * np.add.reduceat(bend, component.start[:-1]) / degree
         values[own[has]] = value[has]
         histogram += _histogram_of_pairs(component, inverse, bend, rng)
-        noise += (error * int(has.sum())) ** 2 * (1 - len(drawn) / component.size)
+        noise += error**2 * (1 - len(drawn) / component.size)
     has = ~np.isnan(values)
     if not has.any():
         raise ValueError(f"{shape.name} has no node with two neighbours: there is no curvature to measure")
-    mean, half = float(values[has].mean()), math.sqrt(noise) / int(has.sum())
+    mean, node_mean = float((values * number)[has].sum() / number.sum()), float(values[has].mean())
+    half, node_half = (np.sqrt(noise) / (number.sum(), int(has.sum()))).tolist()
     return Curvature(
         mean=mean,
         interval=(mean - half, mean + half),
-        pair_mean=float((values * number)[has].sum() / number.sum()),
+        node_mean=node_mean,
+        node_interval=(node_mean - node_half, node_mean + node_half),
         nodes=values,
         histogram=np.histogram(values[has].round(_DIGITS), _BINS)[0] / int(has.sum()),
         pair_histogram=histogram / histogram.sum(),
@@ -153,8 +157,12 @@ def _references(component: Component, wanted: int | None, exact: bool, rng: np.r
     return rng.choice(size, wanted, replace=False)
 
 
-def _bends(component: Component, references: Ints, spread: Floats, tick: Tick) -> tuple[Floats, Floats, float]:
-    r"""Return :math:`h_m`, shape ``(n,)``, :math:`g_{mb}` of each directed edge, shape ``(2m,)``, and half the mean's interval.
+def _bends(
+    component: Component, references: Ints, spread: Floats, weights: Floats, tick: Tick
+) -> tuple[Floats, Floats, Floats]:
+    r"""Return :math:`h_m`, shape ``(n,)``, and :math:`g_{mb}` of each directed edge, shape ``(2m,)``.
+
+    Third comes half the 95 % interval of the sum of curvatures with each row of ``weights``, shape ``(2,)``.
 
     The sum of :math:`\beta` over references is the difference of two sums of distances. :math:`\beta^2` is 1 but for references
     that are as far from :math:`m` as from :math:`b`, and those are counted 64 at a time, as bits.
@@ -163,12 +171,12 @@ def _bends(component: Component, references: Ints, spread: Floats, tick: Tick) -
     once = source < target
     u, v = source[once], target[once]
     degree = component.degree
-    weight = np.where(degree >= 2, 1 / degree, 0.0)
-    around = np.bincount(target, weights=weight[source], minlength=component.size) - (degree >= 2)
+    share = weights / degree  # (2, n)
+    around = np.stack([np.bincount(target, weights=row[source], minlength=component.size) for row in share]) - weights
     total, inverse, tied = np.zeros(component.size), np.zeros(component.size), np.zeros(len(u))
     groups = []  # the mean curvature as every 64 references see it
     for part in component.batches(references, tick):
-        seen = np.zeros(-(-len(part) // 64))
+        seen = np.zeros((2, -(-len(part) // 64)))
         for level, fresh in component.levels(part):
             count = np.bitwise_count(fresh).astype(np.float64)  # (n, words)
             both = np.bitwise_count(fresh[u] & fresh[v])  # (m, words)
@@ -176,9 +184,9 @@ def _bends(component: Component, references: Ints, spread: Floats, tick: Tick) -
             total += level * here
             inverse += here / level
             tied += both.sum(axis=1) / level
-            seen += (spread / 8 * (degree >= 2)) @ count / level - level * (around @ count)
-            seen -= ((degree >= 2) @ count - (weight[u] + weight[v]) @ both) / (2 * level)
-        groups.append(seen[: len(part) // 64] / 64)
+            seen += (spread / 8 * weights) @ count / level - level * (around @ count)
+            seen -= (weights @ count - (share[:, u] + share[:, v]) @ both) / (2 * level)
+        groups.append(seen[:, : len(part) // 64] / 64)
     others = np.full(component.size, float(len(references)))
     is_reference = np.zeros(component.size)
     is_reference[references] = 1
@@ -187,13 +195,15 @@ def _bends(component: Component, references: Ints, spread: Floats, tick: Tick) -
     equal[once] = tied
     equal[np.lexsort((source, target))[once]] = tied  # the other direction of each edge
     bend = (total[target] - is_reference[source] - total[source]) / 2 + (inverse[source] - equal) / 4
-    means = np.concatenate(groups) / max(1, int((degree >= 2).sum()))
-    if len(references) == component.size:
-        return inverse / others, bend / others[source], 0.0
-    from scipy.stats import t
+    error = np.zeros(2)
+    if len(references) < component.size:
+        from scipy.stats import t
 
-    spread_of_groups = float(means.std(ddof=1)) if len(means) > 1 else math.inf
-    error = float(t.ppf(0.975, max(1, len(means) - 1))) * spread_of_groups / math.sqrt(max(1, len(means)))
+        sums = np.concatenate(groups, axis=1)
+        count_of_groups = sums.shape[1]
+        error[:] = math.inf  # of fewer than two groups
+        if count_of_groups > 1:
+            error = float(t.ppf(0.975, count_of_groups - 1)) * sums.std(axis=1, ddof=1) / math.sqrt(count_of_groups)
     return inverse / others, bend / others[source], error
 
 

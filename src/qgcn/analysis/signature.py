@@ -35,19 +35,25 @@ TRIAL_NODES = 5000
 
 @dataclass(frozen=True)
 class Rung:
-    """One round of successive halving: so many spaces are kept, each trained for so many epochs with so many seeds."""
+    """One round of successive halving: such a share of all spaces takes part, each for so many epochs with so many seeds."""
 
-    keep: int | None
+    share: float
     epochs: int
     seeds: int
 
+    def places(self, spaces: int) -> int:
+        """Return how many of so many spaces take part."""
+        return max(1, math.floor(self.share * spaces))
+
 
 RUNGS = {
-    "reconstruction": (Rung(None, 100, 1), Rung(6, 300, 1), Rung(3, 500, 2)),
-    "classification": (Rung(None, 30, 1), Rung(6, 60, 2), Rung(3, 100, 3)),
-    "links": (Rung(None, 30, 1), Rung(6, 80, 1), Rung(3, 150, 2)),
+    "reconstruction": (Rung(1, 100, 1), Rung(1 / 3, 300, 1), Rung(1 / 6, 500, 2)),
+    "classification": (Rung(1, 30, 1), Rung(1 / 3, 60, 1), Rung(1 / 6, 90, 2)),
+    "links": (Rung(1, 40, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 150, 2)),
 }
-"""Together less than a fifth of training every space for :data:`FULL` epochs with two seeds."""
+"""Together no more than a fifth of training every space for :data:`FULL` epochs with two seeds."""
+CYCLIC, BRANCHING = 0.05, -0.1
+"""Mean relative delta from which a graph is far from a tree, and mean curvature below which it branches like one."""
 FULL = {"reconstruction": 1000, "classification": 200, "links": 300}
 _RECIPE: dict[str, dict[str, Any]] = {"reconstruction": {"lr": 0.05, "schedule": "cosine"}, "classification": {}, "links": {}}
 
@@ -119,16 +125,16 @@ Listener = Callable[[str, int, int], None]
 def candidate_spaces(dim: int) -> list[str]:
     """Return the spaces that are compared: ``Q`` with every ``t``, ``E``, ``H``, ``S``, and products of two halves.
 
-    All have the same number of coordinates, so that a node costs the same: ``Q7,3``, ``E10``, ``H9``, ``S9``, ``H4xS4``.
+    Dimensions are counted as in the paper's tables, ``Q7,3``, ``E10``, ``H10``, ``S10``, ``H5xS5`` for 10: ``Q9,1`` and ``Q0,10``
+    are hyperbolic space and the sphere with one dimension less.
 
     Args:
-        dim: Number of coordinates of a point, at least 2.
+        dim: Number of dimensions, at least 2.
     """
     if dim < 2:
         raise ValueError(f"dim must be at least 2, got {dim}")
-    spaces = [f"Q{dim - t},{t}" for t in range(1, dim + 1)] + [f"E{dim}", f"H{dim - 1}", f"S{dim - 1}"]
-    first, second = dim // 2 - 1, dim - dim // 2 - 1  # curved factors have one coordinate more than dimensions
-    return spaces + ([f"{a}{first}x{b}{second}" for a, b in ("HH", "HS", "SS")] if first else [])
+    spaces = [f"Q{dim - t},{t}" for t in range(1, dim + 1)] + [f"E{dim}", f"H{dim}", f"S{dim}"]
+    return spaces + [f"{a}{dim // 2}x{b}{dim - dim // 2}" for a, b in ("HH", "HS", "SS")]
 
 
 def auto_space(name: str) -> int | None:
@@ -165,15 +171,16 @@ def suggest_signature(
     """Choose a space for a graph.
 
     1. Hyperbolicity, curvature and spectrum are measured; they say which Riemannian space would be the natural one.
-    2. Every space is trained for a few epochs, the better half of them for more, the best three for more still and with several
-       seeds (successive halving); scores are mAP, or the task's own on validation, never on test.
+    2. Every space is trained for a few epochs, the best third for more, the best sixth for more still and with two seeds
+       (successive halving); scores are mAP, or the task's own on validation, never on test. The best space of the kind that the
+       measurements name stays in the race.
     3. The space with the best score is taken, unless a simpler one is as good: within one point or the uncertainty of the best.
        A Riemannian space is simpler than a product, and a product simpler than a pseudo-hyperboloid; among Riemannian spaces
        the one that the measurements name comes first.
 
     Args:
         graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
-        dim: Number of coordinates, see :func:`candidate_spaces`.
+        dim: Number of dimensions, see :func:`candidate_spaces`.
         task: ``reconstruction``, ``classification`` or ``links``.
         spaces: Names of the spaces to compare; :func:`candidate_spaces` if not given.
         rungs: The rounds; :data:`RUNGS` if not given.
@@ -202,7 +209,7 @@ def suggest_signature(
     began = time.monotonic()
     data = _part(shape, trial_nodes, seed) if task == "reconstruction" else shape.data
     base = {"task": task, "data": str(data.name or "graph"), "seed": seed} | _RECIPE[task] | (options or {})
-    trials, cost, metric = _halve(names, rungs, base, data, began, seconds, listener)
+    trials, cost, metric = _halve(names, rungs, base, data, _natural(measured), began, seconds, listener)
     ranking = sorted(trials.values(), key=lambda trial: (-trial.rounds, -trial.score))
     best, chosen = ranking[0], _simplest(ranking, measured)
     whole = int(data.num_nodes or 0)
@@ -258,17 +265,18 @@ def _halve(
     rungs: Sequence[Rung],
     base: dict[str, Any],
     data: "Data",
+    natural: str,
     began: float,
     seconds: float | None,
     listener: Listener | None,
 ) -> tuple[dict[str, Trial], int, str]:
     """Train all spaces, then the better ones for longer; return how each did, the cost, and the metric's name."""
-    total = sum(min(len(names), rung.keep or len(names)) * rung.epochs * rung.seeds for rung in rungs)
+    total = sum(rung.places(len(names)) * rung.epochs * rung.seeds for rung in rungs)
     trials: dict[str, Trial] = {}
     cost, metric = 0, ""
     alive = names
     for number, rung in enumerate(rungs, 1):
-        alive = sorted(alive, key=lambda name: -trials[name].score)[: rung.keep] if trials else alive[: rung.keep]
+        alive = _kept(alive, trials, rung.places(len(names)), natural) if trials else names[: rung.places(len(names))]
         fresh: dict[str, Trial] = {}
         for name in alive:
             if seconds is not None and trials and time.monotonic() - began > seconds:
@@ -291,6 +299,15 @@ def _halve(
     usual = statistics.fmean(known) if known else 0.0
     filled = {name: replace(t, deviation=usual) if math.isnan(t.deviation) else t for name, t in trials.items()}
     return filled, cost, metric
+
+
+def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: str) -> list[str]:
+    """Return the best spaces; the best of the kind that the measurements name is among them."""
+    order = sorted(alive, key=lambda name: -trials[name].score)
+    kept, named = order[:places], [name for name in order if _kind(name) == natural]
+    if named and places > 1 and named[0] not in kept:
+        kept[-1] = named[0]
+    return kept
 
 
 def _train(name: str, rung: Rung, base: dict[str, Any], data: "Data") -> tuple[list[float], str]:
@@ -326,14 +343,9 @@ def _kind(space: str) -> str:
 
 
 def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
-    """Return which Riemannian geometry the measurements name: ``H``, ``S`` or ``E``."""
-    delta, curvature, spectrum = measured
-    relative = 2 * delta.mean / delta.diameter
-    if relative < 0.02 or (curvature.pair_mean < -0.1 and relative < 0.05):
-        return "H"
-    if spectrum.negative > 0.2 and relative >= 0.05:
-        return "S"
-    return "H" if curvature.pair_mean < 0 else "E"
+    """Return which Riemannian geometry the measurements name: ``S`` if the graph is neither tree-like nor curved like a tree."""
+    delta, curvature, _ = measured
+    return "S" if 2 * delta.mean / delta.diameter >= CYCLIC and curvature.mean > BRANCHING else "H"
 
 
 def _simplest(ranking: list[Trial], measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> Trial:
@@ -377,7 +389,7 @@ def _explain(
         sentence += " A Riemannian space is as good as any tried; an indefinite one is not needed."
     reasons = [
         f"Mean delta {delta.mean:.2f} at diameter {delta.diameter}: relative {relative:.3f} (0 for a tree).",
-        f"Mean sectional curvature {curvature.mean:+.2f} over nodes, {curvature.pair_mean:+.2f} over pairs of neighbours.",
+        f"Mean sectional curvature {curvature.mean:+.2f} over pairs of neighbours, {curvature.node_mean:+.2f} over nodes.",
         f"Negative eigenvalues hold {spectrum.negative:.0%} of the squared distances; the first {spectrum.dim} ask for "
         f"{spectrum.signature}.",
         f"{chosen.space} reached {metric} {100 * chosen.score:.1f} ± {100 * chosen.deviation:.1f} in {chosen.epochs} epochs.",

@@ -144,8 +144,8 @@ def _print(shape: "Shape", found: Found, suggestion: "Suggestion | None", consol
     low, high = curvature.interval
     how = "exact" if curvature.exact else f"{curvature.references:,} reference nodes"
     shown = f"{curvature.mean:+.3f}" + ("" if curvature.exact else f" ({low:+.3f} .. {high:+.3f})")
-    table.add_row("sectional curvature, nodes", shown, f"each node counts once; {how}")
-    table.add_row("  of pairs of neighbours", f"{curvature.pair_mean:+.3f}", "each pair counts once, hubs most")
+    table.add_row("sectional curvature, mean", shown, f"over pairs of neighbours; {how}")
+    table.add_row("  over nodes", f"{curvature.node_mean:+.3f}", "each counts once")
     table.add_row("  nodes above / below 0", f"{curvature.positive:.0%} / {curvature.negative:.0%}", "")
     table.add_row("Forman curvature, mean", f"{forman['mean']:+.2f}", "of edges, triangles as faces")
     least, most = spectrum.negative_range
@@ -181,7 +181,7 @@ def _write(out: Path, shape: "Shape", found: Found, suggestion: "Suggestion | No
     figures = {
         "delta": plot_deltas(delta.shares, delta.intervals, shape.name, delta.worst),
         "curvature": plot_curvature(
-            curvature.bins, curvature.histogram, curvature.pair_histogram, curvature.mean, curvature.pair_mean, shape.name
+            curvature.bins, curvature.histogram, curvature.pair_histogram, curvature.node_mean, curvature.mean, shape.name
         ),
         "spectrum": plot_spectrum(spectrum.eigenvalues, spectrum.dim, shape.name),
     }

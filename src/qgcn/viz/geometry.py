@@ -50,20 +50,20 @@ def plot_deltas(
     return figure
 
 
-def plot_curvature(bins: Floats, nodes: Floats, pairs: Floats, mean: float, pair_mean: float, name: str) -> "Figure":
+def plot_curvature(bins: Floats, nodes: Floats, pairs: Floats, node_mean: float, mean: float, name: str) -> "Figure":
     """Draw the histograms of sectional curvature, over nodes and over pairs of neighbours.
 
     Args:
         bins: Edges of the bins, shape ``(B + 1,)``.
         nodes: Share of the nodes in each bin, shape ``(B,)``.
         pairs: Share of the pairs in each bin, shape ``(B,)``.
-        mean: Mean over nodes.
-        pair_mean: Mean over pairs.
+        node_mean: Mean over nodes.
+        mean: Mean over pairs.
         name: Name of the graph.
     """
     figure, axes = _figure(f"{name}: sectional curvature", "curvature", "share")
-    axes.stairs(nodes, bins, fill=True, alpha=0.6, color=_BLUE, label=f"nodes, mean {mean:+.2f}")
-    axes.stairs(pairs, bins, color=_RED, label=f"pairs of neighbours, mean {pair_mean:+.2f}")
+    axes.stairs(nodes, bins, fill=True, alpha=0.6, color=_BLUE, label=f"nodes, mean {node_mean:+.2f}")
+    axes.stairs(pairs, bins, color=_RED, label=f"pairs of neighbours, mean {mean:+.2f}")
     axes.axvline(0, color=_GREY, linewidth=0.8)
     filled = np.flatnonzero((nodes > 0) | (pairs > 0))
     if len(filled):
