@@ -31,7 +31,7 @@ class Curvature:
     """The sectional curvature of a graph.
 
     Attributes:
-        mean: Mean over all pairs of neighbours of all nodes, the planes of the graph: a hub counts with the square of its degree.
+        mean: Mean over all pairs of neighbours of all nodes, the graph's planes: hubs count with the square of their degree.
         interval: 95 % confidence interval of that mean; a point if all reference nodes were used.
         node_mean: Mean over nodes with at least two neighbours, of :attr:`nodes`: each counts once.
         node_interval: 95 % confidence interval of that mean.

@@ -125,8 +125,8 @@ Listener = Callable[[str, int, int], None]
 def candidate_spaces(dim: int) -> list[str]:
     """Return the spaces that are compared: ``Q`` with every ``t``, ``E``, ``H``, ``S``, and products of two halves.
 
-    Dimensions are counted as in the paper's tables, ``Q7,3``, ``E10``, ``H10``, ``S10``, ``H5xS5`` for 10: ``Q9,1`` and ``Q0,10``
-    are hyperbolic space and the sphere with one dimension less.
+    Dimensions are counted as in the paper's tables, ``Q7,3``, ``E10``, ``H10``, ``S10``, ``H5xS5`` for 10: ``Q9,1`` and
+    ``Q0,10`` are hyperbolic space and the sphere with one dimension less.
 
     Args:
         dim: Number of dimensions, at least 2.
@@ -343,7 +343,7 @@ def _kind(space: str) -> str:
 
 
 def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
-    """Return which Riemannian geometry the measurements name: ``S`` if the graph is neither tree-like nor curved like a tree."""
+    """Return which Riemannian geometry the measurements name: ``S`` if the graph is neither tree-like nor curves like a tree."""
     delta, curvature, _ = measured
     return "S" if 2 * delta.mean / delta.diameter >= CYCLIC and curvature.mean > BRANCHING else "H"
 
