@@ -69,7 +69,7 @@ def sweep(name: str, dim: int) -> None:
 
 
 def table(dim: int) -> None:
-    print("| graph | task | chosen | its score in the sweep | best of the sweep | points lost | time of the sweep |")
+    print("| graph | task | chosen | its score in the sweep | best of the sweep | points lost | share of the sweep's time |")
     print("| --- | --- | --- | ---: | --- | ---: | ---: |")
     for name, (task, _, _) in GRAPHS.items():
         paths = [FOLDER / f"{name}-{dim}-{part}.json" for part in ("choose", "sweep")]
@@ -79,9 +79,8 @@ def table(dim: int) -> None:
         means = {space: 100 * statistics.fmean(entry["scores"]) for space, entry in swept.items()}
         best, mine = max(means, key=lambda space: means[space]), means[chosen["space"]]
         share = chosen["seconds"] / sum(entry["seconds"] for entry in swept.values())
-        print(
-            f"| {name} | {task} | {chosen['space']} | {mine:.2f} | {best} {means[best]:.2f} | {means[best] - mine:.2f} | {share:.0%} |"
-        )
+        cells = (name, task, chosen["space"], f"{mine:.2f}", f"{best} {means[best]:.2f}", f"{means[best] - mine:.2f}", f"{share:.0%}")
+        print(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -343,7 +343,7 @@ def _kind(space: str) -> str:
 
 
 def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
-    """Return which Riemannian geometry the measurements name: ``S`` if the graph is neither tree-like nor curves like a tree."""
+    """Return which Riemannian geometry the measurements name: ``S`` if a graph is not tree-like and does not branch."""
     delta, curvature, _ = measured
     return "S" if 2 * delta.mean / delta.diameter >= CYCLIC and curvature.mean > BRANCHING else "H"
 
