@@ -79,7 +79,8 @@ def table(dim: int) -> None:
         means = {space: 100 * statistics.fmean(entry["scores"]) for space, entry in swept.items()}
         best, mine = max(means, key=lambda space: means[space]), means[chosen["space"]]
         share = chosen["seconds"] / sum(entry["seconds"] for entry in swept.values())
-        cells = (name, task, chosen["space"], f"{mine:.2f}", f"{best} {means[best]:.2f}", f"{means[best] - mine:.2f}", f"{share:.0%}")
+        lost = f"{means[best] - mine:.2f}"
+        cells = (name, task, chosen["space"], f"{mine:.2f}", f"{best} {means[best]:.2f}", lost, f"{share:.0%}")
         print(f"| {' | '.join(cells)} |")
 
 

@@ -90,8 +90,8 @@ def test_curvature_lies_in_its_range():
     found = sectional_curvature(nx.barabasi_albert_graph(300, 2, seed=0))
     assert found.histogram.sum() == pytest.approx(1)
     assert found.pair_histogram.sum() == pytest.approx(1)
-    assert np.nanmin(found.nodes) >= -1
-    assert np.nanmax(found.nodes) <= 1.5
+    assert np.nanmin(found.nodes) >= -11 / 8
+    assert np.nanmax(found.nodes) <= 1
 
 
 def test_sampled_references_come_with_an_interval_that_holds_the_truth():

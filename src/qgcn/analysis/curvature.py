@@ -23,7 +23,7 @@ _PAIRS = 1 << 23
 _DIGITS = 12
 """Beyond these a curvature of 0 is not told from rounding."""
 _BINS = np.linspace(-1.525, 1.525, 62)
-"""Edges of the histogram's bins: 0 is in the middle of one; curvatures lie in [-1, 3/2]."""
+"""Edges of the histogram's bins: 0 is in the middle of one; curvatures lie in [-11/8, 1]."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ Short = NDArray[np.int16]
 _BATCH = 128
 """Pairs that are screened together."""
 _NANOSECONDS = 1.0
-"""Time of the search over the cube of the number of nodes; measured: 0.03 on pubmed, 0.2 on cora, 0.6 on power, 1 on bio-wormnet."""
+"""Time of the search over the cube of the number of nodes: 0.03 on pubmed, 0.2 on cora, 0.6 on power, 1 on bio-wormnet."""
 _BYTES = 6
 """Memory of the search over the square of the number of nodes: distances, far-apart pairs, and passing copies of both."""
 _STARTS, _ROUNDS = 256, 4

@@ -106,6 +106,7 @@ def plot_signatures(
     """
     figure, axes = _figure(f"{name}: take {chosen}", "time dimensions t", f"{metric} of the first trials")
     axes.plot(times, scores, marker="o", color=_BLUE, label="Q, by t")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     styles = ("--", ":", "-.")
     for k, (space, score) in enumerate(others.items()):
         axes.axhline(score, color=f"C{k + 1}", linestyle=styles[k % 3], linewidth=1, label=space)
