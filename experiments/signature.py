@@ -36,7 +36,6 @@ GRAPHS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "torus-with-trees": ("reconstruction", "torus-with-trees", {"rows": 8, "columns": 8, "depth": 2}),
     "tree-with-cycles": ("reconstruction", "tree-with-cycles", {"depth": 7}),
 }
-RECIPE = {"reconstruction": {"lr": 0.05, "schedule": "cosine"}, "links": {}}
 
 
 def choose(name: str, dim: int) -> None:
@@ -55,7 +54,7 @@ def sweep(name: str, dim: int) -> None:
     for space in candidate_spaces(dim):
         if space in known:
             continue
-        values = {"task": task, "data": name, "space": space, "epochs": FULL[task], "seeds": 2} | RECIPE[task]
+        values = {"task": task, "data": name, "space": space, "epochs": FULL[task], "seeds": 2}
         began = time.perf_counter()
         run = Run(Config.checked(values), data=data)
         try:

@@ -47,15 +47,14 @@ class Rung:
 
 
 RUNGS = {
-    "reconstruction": (Rung(1, 100, 1), Rung(1 / 3, 300, 1), Rung(1 / 6, 500, 2)),
+    "reconstruction": (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 1000, 2)),
     "classification": (Rung(1, 30, 1), Rung(1 / 3, 60, 1), Rung(1 / 6, 90, 2)),
     "links": (Rung(1, 40, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 150, 2)),
 }
 """Together no more than a fifth of training every space for :data:`FULL` epochs with two seeds."""
 CYCLIC, BRANCHING = 0.05, -0.1
 """Mean relative delta from which a graph is far from a tree, and mean curvature below which it branches like one."""
-FULL = {"reconstruction": 1000, "classification": 200, "links": 300}
-_RECIPE: dict[str, dict[str, Any]] = {"reconstruction": {"lr": 0.05, "schedule": "cosine"}, "classification": {}, "links": {}}
+FULL = {"reconstruction": 2000, "classification": 200, "links": 300}
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ def suggest_signature(
     measured = measured or measure(shape, dim, seed)
     began = time.monotonic()
     data = _part(shape, trial_nodes, seed) if task == "reconstruction" else shape.data
-    base = {"task": task, "data": str(data.name or "graph"), "seed": seed} | _RECIPE[task] | (options or {})
+    base = {"task": task, "data": str(data.name or "graph"), "seed": seed} | (options or {})
     trials, cost, metric = _halve(names, rungs, base, data, _natural(measured), began, seconds, listener)
     ranking = sorted(trials.values(), key=lambda trial: (-trial.rounds, -trial.score))
     best, chosen = ranking[0], _simplest(ranking, measured)
