@@ -42,14 +42,14 @@ class Rung:
     seeds: int
 
     def places(self, spaces: int) -> int:
-        """Return how many of so many spaces take part."""
-        return max(1, math.floor(self.share * spaces))
+        """Return how many of so many spaces take part; two at least, so that there is something to compare."""
+        return min(spaces, max(2, math.floor(self.share * spaces)))
 
 
 RUNGS = {
-    "reconstruction": (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 1000, 2)),
-    "classification": (Rung(1, 30, 1), Rung(1 / 3, 60, 1), Rung(1 / 6, 90, 2)),
-    "links": (Rung(1, 40, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 150, 2)),
+    "reconstruction": (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 800, 2)),
+    "classification": (Rung(1, 25, 1), Rung(1 / 3, 50, 1), Rung(1 / 6, 80, 2)),
+    "links": (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2)),
 }
 """Together no more than a fifth of training every space for :data:`FULL` epochs with two seeds."""
 CYCLIC, BRANCHING = 0.05, -0.1
