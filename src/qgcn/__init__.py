@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qgcn import data, geometry, kernels, manifolds, metrics, models, nn, optim, tasks, training
+    from qgcn import analysis, data, geometry, kernels, manifolds, metrics, models, nn, optim, tasks, training
     from qgcn.manifolds import PseudoHyperboloid, parse_space
     from qgcn.training.estimator import QGCNEmbedding
 
@@ -14,6 +14,7 @@ __all__ = [
     "PseudoHyperboloid",
     "QGCNEmbedding",
     "__version__",
+    "analysis",
     "data",
     "geometry",
     "kernels",

@@ -237,3 +237,16 @@ def test_the_real_process_says_it_too(command, here):
     command.one_line(err)
     assert expected in err
     assert names(here) == ["graph.csv"]
+
+
+def test_auto_has_a_space_chosen(command, here, monkeypatch):
+    from qgcn.analysis import signature
+
+    monkeypatch.setitem(signature.RUNGS, "links", (signature.Rung(1, 2, 1),))
+    out = command.works(
+        "train", "links", "--data", "stochastic-block", "--space", "auto:2", "--epochs", "3", "--out", "run", "--layers", "1"
+    )
+    assert "auto:2: " in out
+    config = (here / "run" / "config.yaml").read_text()
+    assert any(f"space: {name}\n" in config for name in signature.candidate_spaces(2))
+    assert "space must be auto:DIM" in command.fails("train", "links", "--data", "cycle", "--space", "auto:x")

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from qgcn.cli.analyze import analyze
 from qgcn.cli.datasets import datasets
 from qgcn.cli.demo import demo
 from qgcn.cli.train import resume, train
@@ -18,6 +19,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(datasets)
+app.command()(analyze)
 app.add_typer(train, name="train")
 app.command()(resume)
 

@@ -54,7 +54,7 @@ def _command(task: str) -> Callable[..., None]:
             raise ValueError("no data: give --data NAME or --data FILE (qgcn datasets lists the names)")
 
         def prepare() -> "Run":
-            config = _checked(values | {"task": task}, config_file, flags)
+            config = _checked(values | {"task": task} | _chosen(values, task), config_file, flags)
             from qgcn.training.run import Run
 
             return Run.start(config, _free_folder(config) if out is None else out)
@@ -82,6 +82,33 @@ def _command(task: str) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _chosen(values: dict[str, Any], task: str) -> dict[str, str]:
+    """Return the space that ``auto:16`` stands for, chosen by trial runs on this graph; nothing if a space is named."""
+    space = values.get("space")
+    if not isinstance(space, str) or not space.strip().lower().startswith("auto"):
+        return {}
+    from qgcn.analysis.signature import auto_space, suggest_signature
+    from qgcn.data import as_data
+
+    dim = auto_space(space)
+    if dim is None:
+        return {}
+    data = as_data(values["data"], **{name: values[name] for name in ("split_seed", "features", "labels") if name in values})
+    console = Console()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    fixed = ("task", "data", "features", "labels", "space", "epochs", "seeds", "eval_every", "patience", "start", "seed")
+    options = {name: value for name, value in values.items() if name not in fixed}
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
+        bar = bars.add_task("choosing a space", total=None)
+
+        def listen(name: str, done: int, total: int) -> None:
+            bars.update(bar, completed=done, total=total, description=f"choosing a space: {name}")
+
+        found = suggest_signature(data, dim, task=task, options=options, seed=values.get("seed", 0), listener=listen)
+    console.print(f"{space}: {found.sentence}", highlight=False, soft_wrap=True)
+    return {"space": found.space}
 
 
 def _option(name: str, kind: Any, about: str, metavar: str | None, panel: str | None = None) -> inspect.Parameter:

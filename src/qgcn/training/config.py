@@ -44,7 +44,7 @@ class Config(BaseModel):
 
     model: str = Field("qgcn", description="Model: qgcn, qnn, hgcn, hnn, kappa-gcn, gcn, gat, sage, sgc, mlp, shallow.")
     space: str = Field(
-        "", description="Space of the embedding: E16, H16, S16, Q15,1, H8xS8, ...; the model's own if not given."
+        "", description="Space of the embedding: E16, H16, S16, Q15,1, H8xS8, ...; on the command line auto:16 has one chosen."
     )
     layers: Annotated[int, Field(ge=1, le=64)] = Field(2, description="Layers, the classifier's convolution included.")
     hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")

@@ -1,0 +1,99 @@
+"""The chosen space against an exhaustive sweep: the four reconstruction graphs, the four others, six generated ones.
+
+QGCN_DATA=... python experiments/signature.py choose --graph power --dim 10      # what suggest_signature takes
+QGCN_DATA=... python experiments/signature.py sweep --graph power --dim 10       # every space, in full, two seeds
+python experiments/signature.py table                                            # both, side by side, as Markdown
+
+Results are one JSON file a graph and part under ``experiments/signature``; what is there is not computed again.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+from typing import Any
+
+from qgcn.analysis.signature import FULL, candidate_spaces, suggest_signature
+from qgcn.data import load
+from qgcn.training import Config, Diverged, Run
+from qgcn.training.files import write_json
+
+FOLDER = Path(__file__).parent / "signature"
+GRAPHS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "web-edu": ("reconstruction", "web-edu", {}),
+    "power": ("reconstruction", "power", {}),
+    "bio-wormnet": ("reconstruction", "bio-wormnet", {}),
+    "facebook": ("reconstruction", "facebook", {}),
+    "airport": ("links", "airport", {}),
+    "pubmed": ("links", "pubmed", {}),
+    "citeseer": ("links", "citeseer", {}),
+    "cora": ("links", "cora", {}),
+    "tree": ("reconstruction", "tree", {"branching": 3, "depth": 5}),
+    "sphere": ("reconstruction", "sphere", {"nodes": 300, "radius": 0.3}),
+    "torus": ("reconstruction", "torus", {"nodes": 300}),
+    "ring-of-trees": ("reconstruction", "ring-of-trees", {"ring": 24}),
+    "torus-with-trees": ("reconstruction", "torus-with-trees", {"rows": 8, "columns": 8, "depth": 2}),
+    "tree-with-cycles": ("reconstruction", "tree-with-cycles", {"depth": 7}),
+}
+
+
+def choose(name: str, dim: int) -> None:
+    task, key, options = GRAPHS[name]
+    found = suggest_signature(load(key, **options), dim, task=task)
+    write_json(FOLDER / f"{name}-{dim}-choose.json", found.as_dict())
+    print(f"{name}: {found.space}, {found.seconds:.0f} s, {found.cost} of {found.sweep_cost} epochs. {found.sentence}")
+
+
+def sweep(name: str, dim: int) -> None:
+    """Train every space in full; after each space what is known is written."""
+    task, key, options = GRAPHS[name]
+    data = load(key, **options)
+    path = FOLDER / f"{name}-{dim}-sweep.json"
+    known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    for space in candidate_spaces(dim):
+        if space in known:
+            continue
+        values = {"task": task, "data": name, "space": space, "epochs": FULL[task], "seeds": 2}
+        began = time.perf_counter()
+        run = Run(Config.checked(values), data=data)
+        try:
+            run.train()
+            scores = [result["test"][run.task.metric] for result in run.results]
+        except Diverged:
+            scores = [0.0]
+        known[space] = {"scores": scores, "seconds": time.perf_counter() - began}
+        write_json(path, known)
+        print(f"{name} {space}: {statistics.fmean(scores):.4f}, {known[space]['seconds']:.0f} s", flush=True)
+
+
+def table(dim: int) -> None:
+    print("| graph | task | chosen | its score in the sweep | best of the sweep | points lost | share of the sweep's time |")
+    print("| --- | --- | --- | ---: | --- | ---: | ---: |")
+    for name, (task, _, _) in GRAPHS.items():
+        paths = [FOLDER / f"{name}-{dim}-{part}.json" for part in ("choose", "sweep")]
+        if not all(path.exists() for path in paths):
+            continue
+        chosen, swept = (json.loads(path.read_text()) for path in paths)
+        means = {space: 100 * statistics.fmean(entry["scores"]) for space, entry in swept.items()}
+        best, mine = max(means, key=lambda space: means[space]), means[chosen["space"]]
+        share = chosen["seconds"] / sum(entry["seconds"] for entry in swept.values())
+        lost = f"{means[best] - mine:.2f}"
+        cells = (name, task, chosen["space"], f"{mine:.2f}", f"{best} {means[best]:.2f}", lost, f"{share:.0%}")
+        print(f"| {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("choose", "sweep", "table"))
+    parser.add_argument("--graph", choices=GRAPHS, action="append", help="one or more; all if not given")
+    parser.add_argument("--dim", type=int, default=10)
+    asked = parser.parse_args()
+    FOLDER.mkdir(exist_ok=True)
+    if asked.part == "table":
+        table(asked.dim)
+    for graph in [] if asked.part == "table" else asked.graph or GRAPHS:
+        if asked.part == "choose" and not (FOLDER / f"{graph}-{asked.dim}-choose.json").exists():
+            choose(graph, asked.dim)
+        elif asked.part == "sweep":
+            sweep(graph, asked.dim)

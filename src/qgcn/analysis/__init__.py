@@ -1,0 +1,40 @@
+"""What is known of a graph before anything is learned: hyperbolicity, curvature, spectrum. And the choice of a space for it."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qgcn.analysis.curvature import Curvature, forman_curvature, sectional_curvature
+    from qgcn.analysis.hops import Shape
+    from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
+    from qgcn.analysis.signature import Suggestion, suggest_signature
+    from qgcn.analysis.spectrum import Spectrum, distance_spectrum
+
+__all__ = [
+    "Curvature",
+    "Hyperbolicity",
+    "Shape",
+    "Spectrum",
+    "Suggestion",
+    "distance_spectrum",
+    "forman_curvature",
+    "gromov_hyperbolicity",
+    "sectional_curvature",
+    "suggest_signature",
+]
+
+_HOMES = {
+    "curvature": ("Curvature", "forman_curvature", "sectional_curvature"),
+    "hops": ("Shape",),
+    "hyperbolicity": ("Hyperbolicity", "gromov_hyperbolicity"),
+    "signature": ("Suggestion", "suggest_signature"),
+    "spectrum": ("Spectrum", "distance_spectrum"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: a measurement does not need what trains models."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"qgcn.analysis.{home}"), name)
+    raise AttributeError(f"module 'qgcn.analysis' has no attribute {name!r}")

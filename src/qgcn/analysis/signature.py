@@ -1,0 +1,399 @@
+"""The choice of a space for a graph: measurements, then short trial runs, then the simplest of what is as good as the best."""
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from qgcn.analysis.curvature import Curvature, sectional_curvature
+from qgcn.analysis.hops import Shape
+from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
+from qgcn.analysis.spectrum import Spectrum, distance_spectrum
+from qgcn.manifolds import parse_space
+from qgcn.training.config import Config
+from qgcn.training.loop import Diverged, Trainer
+from qgcn.training.run import Run
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["Rung", "Suggestion", "Trial", "auto_space", "candidate_spaces", "suggest_signature"]
+
+TOLERANCE = 0.01
+"""Spaces whose score is so close to the best one's, or within its uncertainty, are as good."""
+SOLVED = 0.9995
+"""A score that leaves nothing to be told apart: if a space reaches it, no further round is made."""
+TRIAL_NODES = 5000
+"""Nodes of a graph beyond which reconstruction is tried on a connected part of it."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One round of successive halving: such a share of all spaces takes part, each for so many epochs with so many seeds."""
+
+    share: float
+    epochs: int
+    seeds: int
+
+    def places(self, spaces: int) -> int:
+        """Return how many of so many spaces take part; two at least, so that there is something to compare."""
+        return min(spaces, max(2, math.floor(self.share * spaces)))
+
+
+RUNGS = {
+    "reconstruction": (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 800, 2)),
+    "classification": (Rung(1, 25, 1), Rung(1 / 3, 50, 1), Rung(1 / 6, 80, 2)),
+    "links": (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2)),
+}
+"""Together no more than a fifth of training every space for :data:`FULL` epochs with two seeds."""
+CYCLIC, BRANCHING = 0.05, -0.1
+"""Mean relative delta from which a graph is far from a tree, and mean curvature below which it branches like one."""
+FULL = {"reconstruction": 2000, "classification": 200, "links": 300}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a space did.
+
+    Attributes:
+        space: Its name.
+        score: Mean score over seeds in the last round that it took part in: mAP, or the task's score on validation.
+        deviation: Its uncertainty, the standard deviation over seeds; of one seed, that of the spaces that had several.
+        rounds: Number of rounds that it took part in.
+        epochs: Epochs of the last of them.
+        seeds: Seeds of the last of them.
+        first: Score of the first round, which all spaces took part in.
+    """
+
+    space: str
+    score: float
+    deviation: float
+    rounds: int
+    epochs: int
+    seeds: int
+    first: float
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A space for a graph, the ranking it comes from, and why.
+
+    Attributes:
+        space: The space to take.
+        best: The space with the best score; another one than ``space`` if a simpler space is as good.
+        task: What it was tried for.
+        metric: Name of the score.
+        ranking: All spaces that were tried, the best first.
+        sentence: The recommendation, in plain words.
+        reasons: What it rests on, one sentence each.
+        cost: Epochs of all trials together.
+        sweep_cost: Epochs of training each space in full.
+        seconds: Time of the trials.
+        nodes: Nodes of the graph that was tried: fewer than the graph has, if it is large.
+    """
+
+    space: str
+    best: str
+    task: str
+    metric: str
+    ranking: tuple[Trial, ...]
+    sentence: str
+    reasons: tuple[str, ...]
+    cost: int
+    sweep_cost: int
+    seconds: float
+    nodes: int
+    measured: tuple[Hyperbolicity, Curvature, Spectrum] = field(repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything but the measurements, as JSON can hold it."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "measured"}
+        return fields | {"ranking": [asdict(trial) for trial in self.ranking], "reasons": list(self.reasons)}
+
+
+Listener = Callable[[str, int, int], None]
+"""Is told which space is tried, how many epochs are done and how many there are at most."""
+
+
+def candidate_spaces(dim: int) -> list[str]:
+    """Return the spaces that are compared: ``Q`` with every ``t``, ``E``, ``H``, ``S``, and products of two halves.
+
+    Dimensions are counted as in the paper's tables, ``Q7,3``, ``E10``, ``H10``, ``S10``, ``H5xS5`` for 10: ``Q9,1`` and
+    ``Q0,10`` are hyperbolic space and the sphere with one dimension less.
+
+    Args:
+        dim: Number of dimensions, at least 2.
+    """
+    if dim < 2:
+        raise ValueError(f"dim must be at least 2, got {dim}")
+    spaces = [f"Q{dim - t},{t}" for t in range(1, dim + 1)] + [f"E{dim}", f"H{dim}", f"S{dim}"]
+    return spaces + [f"{a}{dim // 2}x{b}{dim - dim // 2}" for a, b in ("HH", "HS", "SS")]
+
+
+def auto_space(name: str) -> int | None:
+    """Return the dimension of ``auto`` (16) or ``auto:16``; ``None`` for another name.
+
+    Raises:
+        ValueError: What follows ``auto:`` is no dimension.
+    """
+    head, colon, tail = name.strip().lower().partition(":")
+    if head != "auto":
+        return None
+    if not colon:
+        return 16
+    if not tail.isdecimal() or not 2 <= int(tail) <= 1024:
+        raise ValueError(f"space must be auto:DIM with a dimension from 2 to 1024, got {name!r}")
+    return int(tail)
+
+
+def suggest_signature(
+    graph: Any,
+    dim: int = 16,
+    *,
+    task: str = "reconstruction",
+    spaces: Sequence[str] | None = None,
+    rungs: Sequence[Rung] | None = None,
+    options: dict[str, Any] | None = None,
+    trial_nodes: int = TRIAL_NODES,
+    seconds: float | None = None,
+    seed: int = 0,
+    root: str | Path | None = None,
+    measured: tuple[Hyperbolicity, Curvature, Spectrum] | None = None,
+    listener: Listener | None = None,
+) -> Suggestion:
+    """Choose a space for a graph.
+
+    1. Hyperbolicity, curvature and spectrum are measured; they say which Riemannian space would be the natural one.
+    2. Every space is trained for a few epochs, the best third for more, the best sixth for more still and with two seeds
+       (successive halving); scores are mAP, or the task's own on validation, never on test. The best space of the kind that the
+       measurements name stays in the race.
+    3. The space with the best score is taken, unless a simpler one is as good: within one point or the uncertainty of the best.
+       A Riemannian space is simpler than a product, and a product simpler than a pseudo-hyperboloid; among Riemannian spaces
+       the one that the measurements name comes first.
+
+    Args:
+        graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
+        dim: Number of dimensions, see :func:`candidate_spaces`.
+        task: ``reconstruction``, ``classification`` or ``links``.
+        spaces: Names of the spaces to compare; :func:`candidate_spaces` if not given.
+        rungs: The rounds; :data:`RUNGS` if not given.
+        options: Further keys of :class:`qgcn.training.Config`, for all trials.
+        trial_nodes: For reconstruction, whose cost grows with the square of the number of nodes: on a larger graph trials take
+            place on a connected part of so many nodes, found by a search from a random node.
+        seconds: Time after which no new trial begins; the ranking then rests on those that were made.
+        seed: First seed of the trials.
+        root: Folder of the data sets.
+        measured: The measurements, if they have been made already.
+        listener: Is told how trials go.
+
+    Raises:
+        ValueError: The graph cannot be used for the task, or a space or option is unknown.
+    """
+    shape = Shape.of(graph, root)
+    names = [str(parse_space(name)) for name in (candidate_spaces(dim) if spaces is None else spaces)]
+    if not names:
+        raise ValueError("spaces must name at least one space, got none")
+    if task not in RUNGS:
+        raise ValueError(f"task must be one of {', '.join(RUNGS)}, got {task!r}")
+    rungs = RUNGS[task] if rungs is None else rungs
+    if not rungs:
+        raise ValueError("rungs must hold at least one round, got none")
+    measured = measured or measure(shape, dim, seed)
+    began = time.monotonic()
+    data = _part(shape, trial_nodes, seed) if task == "reconstruction" else shape.data
+    base = {"task": task, "data": str(data.name or "graph"), "seed": seed} | (options or {})
+    trials, cost, metric = _halve(names, rungs, base, data, _natural(measured), began, seconds, listener)
+    ranking = sorted(trials.values(), key=lambda trial: (-trial.rounds, -trial.score))
+    best, chosen = ranking[0], _simplest(ranking, measured)
+    whole = int(data.num_nodes or 0)
+    sentence, reasons = _explain(chosen, best, measured, metric)
+    if whole < shape.num_nodes:
+        reasons = (*reasons, f"Trials were made on a connected part of {whole:,} of {shape.num_nodes:,} nodes.")
+    return Suggestion(
+        space=chosen.space,
+        best=best.space,
+        task=task,
+        metric=metric,
+        ranking=tuple(ranking),
+        sentence=sentence,
+        reasons=reasons,
+        cost=cost,
+        sweep_cost=2 * FULL[task] * len(names),
+        seconds=time.monotonic() - began,
+        nodes=whole,
+        measured=measured,
+    )
+
+
+def measure(shape: Shape, dim: int, seed: int) -> tuple[Hyperbolicity, Curvature, Spectrum]:
+    """Make all measurements, sampled."""
+    return (
+        gromov_hyperbolicity(shape, seed=seed),
+        sectional_curvature(shape, seed=seed),
+        distance_spectrum(shape, dim, seed=seed),
+    )
+
+
+def _part(shape: Shape, most: int, seed: int) -> "Data":
+    """Return the graph, or the nodes that a search from a random node of its largest component meets first."""
+    from torch_geometric.utils import subgraph
+
+    data = shape.data
+    if shape.num_nodes <= most:
+        return data
+    from scipy.sparse.csgraph import breadth_first_order
+
+    component = shape.components[0]
+    start = int(np.random.default_rng(seed).integers(component.size))
+    found = breadth_first_order(component.matrix(), start, directed=False, return_predecessors=False)[:most]
+    nodes = torch.from_numpy(np.sort(component.nodes[found]))
+    edges, _ = subgraph(nodes, data.edge_index, relabel_nodes=True, num_nodes=shape.num_nodes)
+    part = type(data)(edge_index=edges, num_nodes=len(nodes))
+    part.name = data.name
+    return part
+
+
+def _halve(
+    names: list[str],
+    rungs: Sequence[Rung],
+    base: dict[str, Any],
+    data: "Data",
+    natural: str,
+    began: float,
+    seconds: float | None,
+    listener: Listener | None,
+) -> tuple[dict[str, Trial], int, str]:
+    """Train all spaces, then the better ones for longer; return how each did, the cost, and the metric's name."""
+    total = sum(rung.places(len(names)) * rung.epochs * rung.seeds for rung in rungs)
+    trials: dict[str, Trial] = {}
+    cost, metric = 0, ""
+    alive = names
+    for number, rung in enumerate(rungs, 1):
+        alive = _kept(alive, trials, rung.places(len(names)), natural) if trials else names[: rung.places(len(names))]
+        fresh: dict[str, Trial] = {}
+        for name in alive:
+            if seconds is not None and trials and time.monotonic() - began > seconds:
+                break
+            if listener is not None:
+                listener(name, cost, total)
+            scores, metric = _train(name, rung, base, data)
+            cost += rung.epochs * rung.seeds
+            first = trials[name].first if name in trials else scores[0]
+            deviation = statistics.stdev(scores) if len(scores) > 1 else math.nan
+            fresh[name] = Trial(name, statistics.fmean(scores), deviation, number, rung.epochs, rung.seeds, first)
+        if number > 1 and len(fresh) < len(alive):
+            break  # time is over: a round that not all took part in does not count
+        trials |= fresh
+        if max(trial.score for trial in fresh.values()) >= SOLVED:
+            break
+    if listener is not None:
+        listener("", total, total)
+    known = [trial.deviation for trial in trials.values() if not math.isnan(trial.deviation)]
+    usual = statistics.fmean(known) if known else 0.0
+    filled = {name: replace(t, deviation=usual) if math.isnan(t.deviation) else t for name, t in trials.items()}
+    return filled, cost, metric
+
+
+def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: str) -> list[str]:
+    """Return the best spaces; the best of the kind that the measurements name is among them."""
+    order = sorted(alive, key=lambda name: -trials[name].score)
+    kept, named = order[:places], [name for name in order if _kind(name) == natural]
+    if named and places > 1 and named[0] not in kept:
+        kept[-1] = named[0]
+    return kept
+
+
+def _train(name: str, rung: Rung, base: dict[str, Any], data: "Data") -> tuple[list[float], str]:
+    """Return the best validation score of each seed; 0 if training diverged."""
+    config = Config.checked(base | {"space": name, "epochs": rung.epochs, "seeds": rung.seeds, "eval_every": _rhythm(rung)})
+    run = Run(config, data=data)
+    scores = []
+    for seeds in run.groups():
+        trainer = Trainer(run.task, config, seeds, run.fabric)
+        try:
+            trainer.run()
+            scores += trainer.best_score.tolist()
+        except Diverged:
+            scores += [0.0] * len(seeds)
+    return scores, run.task.metric
+
+
+def _rhythm(rung: Rung) -> int:
+    return max(1, rung.epochs // 4)
+
+
+# --- the choice, and why ---------------------------------------------------------------------------------------------
+
+
+def _kind(space: str) -> str:
+    """Return ``H``, ``S``, ``E``, ``product`` or ``Q``; the ends of the family of ``Q`` are hyperbolic space and the sphere."""
+    if "x" in space:
+        return "product"
+    if space[0] != "Q":
+        return space[0]
+    s, t = (int(part) for part in space[1:].split(","))
+    return "H" if t == 1 else "S" if s == 0 else "Q"
+
+
+def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
+    """Return which Riemannian geometry the measurements name: ``S`` if a graph is not tree-like and does not branch."""
+    delta, curvature, _ = measured
+    return "S" if 2 * delta.mean / delta.diameter >= CYCLIC and curvature.mean > BRANCHING else "H"
+
+
+def _simplest(ranking: list[Trial], measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> Trial:
+    """Return the simplest space that is as good as the best of those that went furthest."""
+    best = ranking[0]
+    slack = max(TOLERANCE, best.deviation)
+    good = [trial for trial in ranking if trial.rounds == best.rounds and trial.score >= best.score - slack]
+    natural = _natural(measured)
+    order = {natural: 0} | {kind: 1 for kind in "EHS" if kind != natural} | {"product": 2, "Q": 3}
+    return min(good, key=lambda trial: (order[_kind(trial.space)], -trial.score))
+
+
+_MEANING = {
+    "H": "a hyperbolic space",
+    "S": "a sphere",
+    "E": "a Euclidean space",
+    "product": "a product of two spaces",
+    "Q": "an indefinite space, with room for hierarchies and cycles",
+}
+
+
+def _explain(
+    chosen: Trial, best: Trial, measured: tuple[Hyperbolicity, Curvature, Spectrum], metric: str
+) -> tuple[str, tuple[str, ...]]:
+    delta, curvature, spectrum = measured
+    relative = 2 * delta.mean / delta.diameter
+    if delta.largest == 0:
+        likeness = "A tree, or as good as one"
+    else:
+        likeness = (
+            "Mostly tree-like" if relative < 0.05 else "In between tree and cycle" if relative < 0.12 else "Far from a tree"
+        )
+    clusters = ""
+    if curvature.positive > 0.3 and delta.largest > 0:
+        clusters = (
+            ", many nodes in dense clusters or on cycles" if curvature.positive > 0.6 else ", some dense clusters or cycles"
+        )
+    kind = _kind(chosen.space)
+    sentence = f"{likeness}{clusters}: take {chosen.space}, {_MEANING[kind]}."
+    if kind != "Q":
+        sentence += " A Riemannian space is as good as any tried; an indefinite one is not needed."
+    reasons = [
+        f"Mean delta {delta.mean:.2f} at diameter {delta.diameter}: relative {relative:.3f} (0 for a tree).",
+        f"Mean sectional curvature {curvature.mean:+.2f} over pairs of neighbours, {curvature.node_mean:+.2f} over nodes.",
+        f"Negative eigenvalues hold {spectrum.negative:.0%} of the squared distances; the first {spectrum.dim} ask for "
+        f"{spectrum.signature}.",
+        f"{chosen.space} reached {metric} {100 * chosen.score:.1f} ± {100 * chosen.deviation:.1f} in {chosen.epochs} epochs.",
+    ]
+    if chosen.space != best.space:
+        gap = 100 * (best.score - chosen.score)
+        reasons.append(f"{best.space} reached {100 * best.score:.1f}, {gap:.1f} more, which is within the tolerance.")
+    return sentence, tuple(reasons)

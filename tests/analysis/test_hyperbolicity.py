@@ -1,0 +1,182 @@
+"""Graphs with known delta, brute force on small ones, and what cannot be measured."""
+
+import itertools
+import math
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+from torch_geometric.data import Data
+
+from qgcn.analysis import gromov_hyperbolicity, hyperbolicity
+from qgcn.data import cycle, grid, tree
+
+
+def brute_force(graph):
+    """Every delta, from all quadruples of nodes that paths join."""
+    far = dict(nx.all_pairs_shortest_path_length(graph))
+    deltas = []
+    for a, b, c, d in itertools.combinations(graph, 4):
+        if all(other in far[a] for other in (b, c, d)):
+            sums = sorted((far[a][b] + far[c][d], far[a][c] + far[b][d], far[a][d] + far[b][c]))
+            deltas.append((sums[2] - sums[1]) / 2)
+    return deltas
+
+
+@pytest.mark.parametrize("graph", [tree(2, 5), tree(5, 2), nx.path_graph(40), nx.star_graph(9)])
+def test_delta_of_a_tree_is_zero(graph):
+    found = gromov_hyperbolicity(graph, exact=True)
+    assert (found.worst, found.largest, found.mean, found.relative) == (0, 0, 0, 0)
+    assert found.shares == {0.0: 1.0}
+    assert found.witness is None
+
+
+@pytest.mark.parametrize("nodes", [*range(3, 26), 64, 65, 66, 67])
+def test_delta_of_a_cycle_is_a_quarter_of_it(nodes):
+    expected = nodes // 4 - (0.5 if nodes % 4 == 1 else 0)
+    assert gromov_hyperbolicity(cycle(nodes), exact=True).worst == expected
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 7), (4, 4), (5, 9), (8, 12)])
+def test_delta_of_a_grid_is_its_shorter_side(rows, columns):
+    assert gromov_hyperbolicity(grid(rows, columns), exact=True).worst == min(rows, columns) - 1
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 12])
+def test_delta_of_a_complete_graph_is_zero(nodes):
+    assert gromov_hyperbolicity(nx.complete_graph(nodes), exact=True).worst == 0
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_worst_delta_is_that_of_brute_force(seed):
+    graph = nx.gnm_random_graph(13, 12 + seed % 14, seed=seed)
+    deltas = brute_force(graph)
+    found = gromov_hyperbolicity(graph, exact=True)
+    assert found.worst == found.worst_at_most == max(deltas, default=0)
+    assert found.complete
+    assert found.mean == pytest.approx(np.mean(deltas) if deltas else 0)
+    assert found.shares == {k: pytest.approx(deltas.count(k) / len(deltas)) for k in found.shares} or not deltas
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_worst_delta_of_larger_graphs_has_a_witness(seed):
+    graph = nx.connected_watts_strogatz_graph(160, 4, 0.15, seed=seed)
+    found = gromov_hyperbolicity(nx.relabel_nodes(graph, {node: f"n{node}" for node in graph}), exact=True)
+    nodes = [int(name[1:]) for name in found.witness]
+    assert max(brute_force_of(graph, nodes)) == found.worst >= found.largest
+    assert found.worst <= nx.diameter(graph) / 2
+    assert found.diameter == nx.diameter(graph)
+    assert found.relative == 2 * found.worst / found.diameter
+
+
+def brute_force_of(graph, nodes):
+    far = dict(nx.all_pairs_shortest_path_length(graph))
+    a, b, c, d = nodes
+    sums = sorted((far[a][b] + far[c][d], far[a][c] + far[b][d], far[a][d] + far[b][c]))
+    return [(sums[2] - sums[1]) / 2]
+
+
+def test_intervals_hold_the_truth():
+    graph = nx.connected_watts_strogatz_graph(40, 4, 0.2, seed=1)
+    deltas = brute_force(graph)
+    inside = total = 0
+    for seed in range(40):
+        found = gromov_hyperbolicity(graph, samples=2000, seed=seed)
+        assert not found.complete
+        for delta, (low, high) in found.intervals.items():
+            total += 1
+            inside += low <= deltas.count(delta) / len(deltas) <= high
+        total += 1
+        inside += found.mean_interval[0] <= np.mean(deltas) <= found.mean_interval[1]
+    assert 0.90 < inside / total <= 1
+
+
+def test_large_components_are_sampled_in_groups(monkeypatch):
+    monkeypatch.setattr(hyperbolicity, "LARGE", 4200)
+    graph = grid(65, 65)
+    found = gromov_hyperbolicity(graph, samples=20_000)
+    plain = gromov_hyperbolicity(grid(64, 64), samples=20_000)
+    assert found.sampled_diameter
+    assert not plain.sampled_diameter
+    low, high = found.mean_interval
+    assert high - low > plain.mean_interval[1] - plain.mean_interval[0]
+    assert low / 64 < plain.mean / 63 < high / 64
+
+
+def test_disconnected_graphs_are_measured_by_component():
+    graph = nx.disjoint_union_all([nx.cycle_graph(12), nx.path_graph(50), nx.empty_graph(3)])
+    found = gromov_hyperbolicity(graph, exact=True)
+    assert (found.worst, found.diameter, found.components) == (3, 49, 2)
+    assert any(remark.startswith("5 components") for remark in found.remarks)
+    weights = math.comb(12, 4), math.comb(50, 4)
+    assert 1 - found.shares[0.0] == pytest.approx(weights[0] * 0.5 / sum(weights), abs=0.01)
+
+
+def test_same_seed_same_numbers():
+    first, second, third = (gromov_hyperbolicity("torus", samples=500, seed=seed) for seed in (3, 3, 4))
+    assert first == second != third
+
+
+def test_every_kind_of_graph_is_taken(tmp_path):
+    edges = cycle(8)
+    (tmp_path / "ring.csv").write_text("".join(f"{a},{b}\n" for a, b in edges.T.tolist()))
+    matrix = csr_array((np.ones(16), edges.numpy()), shape=(8, 8))
+    for graph in (edges, edges.numpy(), Data(edge_index=edges, num_nodes=8), matrix, nx.cycle_graph(8), tmp_path / "ring.csv"):
+        assert gromov_hyperbolicity(graph, exact=True).worst == 2
+
+
+def test_direction_does_not_matter():
+    assert gromov_hyperbolicity(nx.DiGraph([(0, 1), (1, 2), (2, 3), (3, 0)]), exact=True).worst == 1
+
+
+def test_time_limit_gives_bounds():
+    graph = nx.connected_watts_strogatz_graph(300, 6, 0.1, seed=0)
+    found, truth = (gromov_hyperbolicity(graph, exact=True, seconds=limit) for limit in (1 / 10**9, None))
+    assert found.worst <= truth.worst <= found.worst_at_most <= truth.diameter / 2
+    assert found.worst < found.worst_at_most
+
+
+def test_too_large_for_the_exact_mode_is_refused_with_an_estimate(monkeypatch):
+    monkeypatch.setattr(hyperbolicity, "MOST_SECONDS", 1 / 10**6)
+    with pytest.raises(ValueError, match=r"too large .* a block of 400 nodes would take about 0 seconds and 0\.0 GiB"):
+        gromov_hyperbolicity(grid(20, 20), exact=True)
+    assert gromov_hyperbolicity(tree(3, 5), exact=True).worst == 0  # its blocks are edges
+
+
+def test_a_cycle_of_a_hundred_thousand_nodes_is_refused():
+    with pytest.raises(ValueError, match=r"100,000 nodes would take about 12 days and 55\.9 GiB"):
+        gromov_hyperbolicity(cycle(100_000), exact=True)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        (nx.empty_graph(1), "has no edges"),
+        (nx.empty_graph(5), "has no edges"),
+        (torch.empty(2, 0, dtype=torch.long), "has no edges"),
+        (nx.Graph([(0, 0)]), "has no edges"),
+        (csr_array(np.array([[0.0, -1.0], [-1.0, 0.0]])), "negative"),
+        ("corra", "did you mean 'cora'"),
+    ],
+)
+def test_what_is_no_graph_is_refused(graph, message):
+    with pytest.raises(ValueError, match=message):
+        gromov_hyperbolicity(graph)
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ValueError, match="samples must be at least 1, got 0"):
+        gromov_hyperbolicity(cycle(5), samples=0)
+    with pytest.raises(ValueError, match="seconds must be positive"):
+        gromov_hyperbolicity(cycle(5), exact=True, seconds=0)
+    with pytest.raises(TypeError, match="graph must be"):
+        gromov_hyperbolicity(7)
+
+
+def test_as_dict_is_json():
+    import json
+
+    found = gromov_hyperbolicity(cycle(12), exact=True)
+    assert json.loads(json.dumps(found.as_dict()))["worst"] == 3

@@ -1,0 +1,95 @@
+"""``qgcn analyze``: what it shows, what it writes, what it refuses."""
+
+import json
+
+import pytest
+
+from qgcn.analysis import hyperbolicity, signature
+
+QUICK = ("--dim", "3", "--trials", "--trial-nodes", "20")
+
+
+def test_a_table_of_measurements(command):
+    out = command.works("analyze", "ring-of-trees", "--no-trials", "--exact")
+    assert "180 nodes, 180 edges" in out
+    for line in ("delta, mean", "delta, worst", "diameter", "sectional curvature", "Forman", "negative eigenvalues"):
+        assert line in out
+    worst = next(line for line in out.splitlines() if "delta, worst" in line)
+    assert worst.split("│")[2].strip() == "3"
+
+
+def test_json_alone_is_printed_and_nothing_is_written(command):
+    report = json.loads(command.works("analyze", "cycle", "--no-trials", "--json", "--exact"))
+    assert (report["graph"], report["nodes"], report["edges"], report["components"]) == ("cycle", 64, 64, 1)
+    assert report["hyperbolicity"]["worst"] == 16
+    assert report["hyperbolicity"]["relative"] == 1
+    assert report["sectional_curvature"]["mean"] == pytest.approx(1 / 63)
+    assert report["forman_curvature"] == {"mean": 0, "negative": 0}
+    assert report["suggestion"] is None
+    assert command.listing() == {}
+
+
+def test_a_space_is_recommended_and_drawn(command, here, monkeypatch):
+    monkeypatch.setitem(signature.RUNGS, "reconstruction", (signature.Rung(1, 10, 1), signature.Rung(1 / 3, 10, 2)))
+    out = command.works("analyze", "tree", *QUICK, "--out", "geometry")
+    assert "take " in out
+    names = {path.name for path in (here / "geometry").iterdir()}
+    figures = {f"{name}.{kind}" for name in ("delta", "curvature", "spectrum", "signatures") for kind in ("png", "svg")}
+    assert names == figures | {"analysis.json"}
+    assert (here / "geometry" / "delta.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (here / "geometry" / "signatures.svg").read_text()
+    suggestion = json.loads((here / "geometry" / "analysis.json").read_text())["suggestion"]
+    assert {trial["space"] for trial in suggestion["ranking"]} >= {"Q2,1", "Q1,2", "Q0,3", "E3", "H3", "S3"}
+    assert suggestion["sentence"] in " ".join(out.split()).replace("Written", "")
+
+
+def test_own_files_are_analyzed_in_place(command, here):
+    (here / "ring.csv").write_text("".join(f"{k},{(k + 1) % 9}\n" for k in range(9)) + "20,21\n")
+    report = json.loads(command.works("analyze", "ring.csv", "--no-trials", "--json", "--exact"))
+    assert report["components"] == 2
+    assert report["hyperbolicity"]["worst"] == 1.5
+    assert any("2 components" in remark for remark in report["remarks"])
+    assert len(report["hyperbolicity"]["witness"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("0,0\n", "has no edges"),
+        ("", "ring.csv"),
+        ("0,1,-2\n1,2,1\n", "a weight must be finite and not negative, got -2"),
+        ("0,1\n", "no node with two neighbours"),
+        ("0,1,2,3\n", "4 columns"),
+    ],
+    ids=["loop", "empty", "negative weight", "one edge", "columns"],
+)
+def test_bad_files_are_refused_in_one_line(command, here, content, message):
+    (here / "ring.csv").write_text(content)
+    assert message in command.fails("analyze", "ring.csv", "--no-trials", "--out", "geometry")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("corra",), "did you mean 'cora'"),
+        (("cycle", "--dim", "1"), "--dim"),
+        (("cycle", "--samples", "0"), "--samples"),
+        (("cycle", "--task", "dancing"), "task must be one of reconstruction, classification, links, got 'dancing'"),
+        (("cycle", "--task", "classification"), "classification needs labels"),
+        (("cycle", "--exakt"), "--exakt"),
+        ((), "GRAPH"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(command, arguments, message):
+    assert message in command.fails("analyze", *arguments)
+
+
+def test_a_graph_too_large_for_the_exact_mode_is_refused_with_the_estimate(command, monkeypatch):
+    monkeypatch.setattr(hyperbolicity, "MOST_MEMORY", 1000)
+    message = command.fails("analyze", "cycle", "--exact", "--no-trials")
+    assert "cycle is too large for the exact worst delta: a block of 64 nodes would take about 0 seconds and 0.0 GiB" in message
+
+
+def test_a_file_in_the_way_of_the_folder_is_said(command, here):
+    (here / "geometry").write_text("in the way")
+    assert "geometry is not a folder" in command.fails("analyze", "cycle", "--no-trials", "--out", "geometry")
