@@ -24,6 +24,7 @@ __all__ = [
     "hits_at",
     "mean_average_precision",
     "mean_reciprocal_rank",
+    "node_precision",
     "roc_auc",
 ]
 
@@ -242,17 +243,42 @@ def mean_average_precision(
         TypeError: An argument has the wrong type.
         ValueError: Points or distances are NaN, an edge names a node that is not there, or there is no edge.
     """
+    return _nonempty_mean(node_precision(x, edge_index, manifold, chunk=chunk))
+
+
+@torch.no_grad()
+def node_precision(
+    x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Metric, *, chunk: int | None = None
+) -> Tensor:
+    """Return each node's share in :func:`mean_average_precision`: how well its own nearest points are its neighbours.
+
+    Args:
+        x: Points, shape ``(N, d)``.
+        edge_index: As for :func:`mean_average_precision`.
+        manifold: The space; anything with ``pairwise_dist``.
+        chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
+
+    Returns:
+        Shape ``(N,)``; NaN for nodes without a neighbour.
+    """
     check_points(x)
     graph = graph_of(edge_index, x)
-    total = torch.zeros((), dtype=torch.float64, device=x.device)
+    parts = []
     for part in graph.chunks(rows_at_once(graph.num_nodes, chunk)):
         if part.edges.start < part.edges.stop:
-            total += _precision_of_rows(_distances(x, manifold, part), graph, part)
-    return total / (graph.degree > 0).sum()
+            parts.append(_precision_of_rows(_distances(x, manifold, part), graph, part))
+        else:
+            parts.append(torch.zeros(part.rows, dtype=torch.float64, device=x.device))
+    return torch.where(graph.degree > 0, torch.cat(parts), torch.nan)
+
+
+def _nonempty_mean(values: Tensor) -> Tensor:
+    """Return the mean of what is not NaN."""
+    return values.nansum() / (~values.isnan()).sum()
 
 
 def _precision_of_rows(dist: Tensor, graph: Neighbourhoods, part: Chunk) -> Tensor:
-    """Return the sum over the chunk's nodes of their average precision.
+    """Return the average precision of the chunk's nodes, 0 for those without neighbours; shape ``(rows,)``.
 
     Only distances to neighbours are sorted; all others are put between them by bisection and counted.
     """
@@ -273,7 +299,7 @@ def _precision_of_rows(dist: Tensor, graph: Neighbourhoods, part: Chunk) -> Tens
     neighbours = torch.minimum(torch.searchsorted(bounds, bounds, right=True), degree.unsqueeze(-1))
     real = torch.arange(width, device=dist.device) < degree.unsqueeze(-1)
     precision = torch.where(real, neighbours.double() / torch.where(real, within, 1), 0)
-    return (precision.sum(-1) / torch.where(degree > 0, degree, 1)).sum()
+    return precision.sum(-1) / torch.where(degree > 0, degree, 1)
 
 
 class Distortion(NamedTuple):
