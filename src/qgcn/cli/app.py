@@ -6,6 +6,7 @@ import typer
 
 from qgcn.cli.datasets import datasets
 from qgcn.cli.demo import demo
+from qgcn.cli.report import report
 from qgcn.cli.train import resume, train
 
 __all__ = ["app"]
@@ -20,6 +21,7 @@ app.command()(demo)
 app.command()(datasets)
 app.add_typer(train, name="train")
 app.command()(resume)
+app.command()(report)
 
 
 def _show_version(wanted: bool) -> None:

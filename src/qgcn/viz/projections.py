@@ -7,6 +7,7 @@ and lays them out on a sphere or in the hyperbolic plane. The exact view reduces
 import math
 import warnings
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,13 +20,19 @@ from qgcn.manifolds import Hyperboloid, Product, PseudoHyperboloid, Space, Spher
 from qgcn.manifolds.quadric import Quadric
 from qgcn.viz.neighbours import nearest_neighbours
 
-__all__ = ["ExactView", "Floats", "disk_of", "exact_view", "umap_hyperboloid", "umap_sphere"]
+__all__ = ["ExactView", "Floats", "check_umap", "disk_of", "exact_view", "umap_hyperboloid", "umap_sphere"]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Neighbours: TypeAlias = tuple[Tensor, Tensor]
 
 NEIGHBOURS = 15
 """Neighbours that UMAP looks at, as is its default."""
+
+
+def check_umap() -> None:
+    """Raise unless umap-learn is installed, without importing it: that takes seconds."""
+    if find_spec("umap") is None:
+        raise ValueError("projections need umap-learn: pip install 'qgcn[viz]', or do without them (--no-umap)")
 
 
 def umap_sphere(x: Tensor, manifold: Space, *, neighbours: Neighbours | None = None, seed: int = 0) -> Floats:
@@ -41,7 +48,7 @@ def umap_sphere(x: Tensor, manifold: Space, *, neighbours: Neighbours | None = N
         Points of the sphere, shape ``(N, 3)``.
 
     Raises:
-        ImportError: umap-learn is not installed.
+        ValueError: umap-learn is not installed, or there are too few points.
     """
     polar, azimuth = _layout(x, manifold, "haversine", neighbours, seed).T
     return np.stack((np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)), axis=1)
@@ -60,7 +67,7 @@ def umap_hyperboloid(x: Tensor, manifold: Space, *, neighbours: Neighbours | Non
         Shape ``(N, 3)``, columns ``u, v, w`` with :math:`w = \\sqrt{1 + u^2 + v^2}`; :func:`disk_of` makes a disk of them.
 
     Raises:
-        ImportError: umap-learn is not installed.
+        ValueError: umap-learn is not installed, or there are too few points.
     """
     plane = _layout(x, manifold, "hyperboloid", neighbours, seed)
     return _centred(np.column_stack((plane, np.sqrt(1 + (plane**2).sum(axis=1)))))
@@ -80,10 +87,8 @@ def _layout(
     check_points(x)
     if len(x) < 4:
         raise ValueError(f"a layout needs at least 4 points, got {len(x)}")
-    try:
-        import umap
-    except ImportError:
-        raise ImportError("projections need umap-learn: pip install 'qgcn[viz]'") from None
+    check_umap()
+    import umap
 
     count = min(NEIGHBOURS, len(x) - 1)
     distance, index = nearest_neighbours(x, manifold, count) if neighbours is None else neighbours

@@ -105,6 +105,10 @@ const Geometry = (() => {
       const y = this.at(j).subarray(factor.offset, factor.offset + factor.size);
       const put = (row, a, u, b, v) => { for (let k = 0; k < factor.size; k++) row[factor.offset + k] = a * u[k] + b * v[k]; };
       const last = path.length - 1;
+      if (factor.kappa) {
+        stereographicPath(factor.kappa, x, y, last).forEach((point, k) => put(path[k], 1, point, 0, point));
+        return;
+      }
       if (!factor.time) {
         path.forEach((row, k) => put(row, 1 - k / last, x, k / last, y));
         return;
@@ -158,6 +162,23 @@ const Geometry = (() => {
       const pole = Math.atan2(norm(x, 1, t), x[0]);
       return factor.size === t ? [pole, angle(x, 1, t, view.mean), 0] : [pole, radius, 0];
     }
+  }
+
+  // A geodesic of the stereographic model: lifted to the quadric, followed there, and brought back.
+  function stereographicPath(kappa, x, y, steps) {
+    const lift = (p) => {
+      const scale = 2 / (1 + kappa * p.reduce((sum, value) => sum + value * value, 0));
+      return [scale - 1, ...Array.from(p, (value) => scale * value * Math.sqrt(Math.abs(kappa)))];
+    };
+    const a = lift(x), b = lift(y), sign = Math.sign(kappa);
+    const cosine = a.reduce((sum, value, k) => sum + (k ? sign : 1) * value * b[k], 0);
+    const theta = kappa > 0 ? Math.acos(Math.min(1, cosine)) : Math.acosh(Math.max(1, cosine)), S = kappa > 0 ? Math.sin : Math.sinh;
+    return Array.from({ length: steps + 1 }, (_, k) => {
+      const tau = k / steps, small = S(theta) < 1e-9;
+      const u = small ? 1 - tau : S((1 - tau) * theta) / S(theta), v = small ? tau : S(tau * theta) / S(theta);
+      const mixed = a.map((value, n) => u * value + v * b[n]);
+      return Float64Array.from(mixed.slice(1), (value) => value / (1 + mixed[0]) / Math.sqrt(Math.abs(kappa)));
+    });
   }
 
   function norm(x, from, to) {
