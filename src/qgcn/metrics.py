@@ -247,9 +247,7 @@ def mean_average_precision(
 
 
 @torch.no_grad()
-def node_precision(
-    x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Metric, *, chunk: int | None = None
-) -> Tensor:
+def node_precision(x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Metric, *, chunk: int | None = None) -> Tensor:
     """Return each node's share in :func:`mean_average_precision`: how well its own nearest points are its neighbours.
 
     Args:

@@ -85,7 +85,9 @@ def load_embedding(path: Path) -> Embedding:
         raise ValueError(f"{path} is damaged or no embedding: {error}") from None
     if points.ndim != 2 or points.shape != (len(node_ids), space.ambient_dim):
         shape = (len(node_ids), space.ambient_dim)
-        raise ValueError(f"{path}: points of {len(node_ids)} nodes in {space} must have shape {shape}, got {tuple(points.shape)}")
+        raise ValueError(
+            f"{path}: points of {len(node_ids)} nodes in {space} must have shape {shape}, got {tuple(points.shape)}"
+        )
     return Embedding(points, space, node_ids)
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from qgcn.geometry import sphere_projection
-from qgcn.kernels.graph import Metric, check_points
+from qgcn.kernels.graph import check_points
 from qgcn.manifolds import Hyperboloid, Product, PseudoHyperboloid, Space, Sphere, Stereographic
 from qgcn.manifolds.quadric import Quadric
 from qgcn.viz.neighbours import nearest_neighbours
@@ -55,7 +55,7 @@ def umap_sphere(x: Tensor, manifold: Space, *, neighbours: Neighbours | None = N
 
 
 def umap_hyperboloid(x: Tensor, manifold: Space, *, neighbours: Neighbours | None = None, seed: int = 0) -> Floats:
-    """Lay out points on the hyperboloid in three dimensions with UMAP, their Lorentzian mean moved to its lowest point.
+    r"""Lay out points on the hyperboloid in three dimensions with UMAP, their Lorentzian mean moved to its lowest point.
 
     Args:
         x: Points, shape ``(N, d)``, at least 4 of them.
@@ -64,7 +64,7 @@ def umap_hyperboloid(x: Tensor, manifold: Space, *, neighbours: Neighbours | Non
         seed: Makes the layout repeatable.
 
     Returns:
-        Shape ``(N, 3)``, columns ``u, v, w`` with :math:`w = \\sqrt{1 + u^2 + v^2}`; :func:`disk_of` makes a disk of them.
+        Shape ``(N, 3)``, columns ``u, v, w`` with :math:`w = \sqrt{1 + u^2 + v^2}`; :func:`disk_of` makes a disk of them.
 
     Raises:
         ValueError: umap-learn is not installed, or there are too few points.
@@ -146,7 +146,7 @@ class ExactView:
 def exact_view(x: Tensor, space: Space) -> ExactView:
     r"""Return the time factor of each point on its sphere, against the radius of its space factor.
 
-    A point of :math:`\mathcal Q^{s,t}` is a direction in time, :math:`t/|t| \in S^{t-1}`, and a vector in space, whose radius is
+    A point of :math:`\mathcal Q^{s,t}` is a direction in time, :math:`t/|t| \in S^{t-1}`, and a vector in space of radius
     :math:`\rho = \operatorname{arsinh}(|s|/\sqrt{|\beta|})`. With two or three time dimensions the direction is drawn as it is,
     on a circle or sphere, :math:`\rho` above it. With more of them its angle to the pole stands for it; with one, where the
     direction is no more than a sign, the angle of the space factor to its mean does, and :math:`\rho` carries the sign. Other
@@ -194,11 +194,11 @@ def _from_origin(x: Tensor, space: Space) -> Tensor:
     if isinstance(space, Quadric):
         pole = space.origin(space.ambient_dim, dtype=x.dtype).as_subclass(Tensor)
         if isinstance(space, (Hyperboloid, Sphere)):
-            return space.dist(x, pole)  # type: ignore[no-any-return]
-        return torch.linalg.vector_norm(space.logmap0(x), dim=1)
-    if isinstance(space, Stereographic):
+            return space.dist(x, pole)
+    elif isinstance(space, Stereographic):
         return space.dist(x, torch.zeros_like(x))
-    return torch.linalg.vector_norm(x, dim=1)
+    length: Tensor = torch.linalg.vector_norm(space.logmap0(x), dim=1)
+    return length
 
 
 def _angle(v: Tensor, axis: Tensor) -> Tensor:

@@ -58,8 +58,8 @@ def write_report(subjects: Sequence[Subject], path: str | Path, analysis: Mappin
 def render(subjects: Sequence[Subject], analysis: Mapping[str, Any] | None = None) -> str:
     """Return the report as HTML.
 
-    Everything that a user named (nodes, classes, files) travels as JSON in which ``<``, ``>`` and ``&`` are escaped, and is shown
-    as text. The page's policy admits its own script, by its hash, and no network.
+    Everything that a user named (nodes, classes, files) travels as JSON in which ``<``, ``>`` and ``&`` are escaped, and is
+    shown as text. The page's policy admits its own script, by its hash, and no network.
     """
     if not subjects:
         raise ValueError("a report needs at least one run, got none")
@@ -167,7 +167,7 @@ def _factor(space: Space) -> dict[str, Any]:
     known: dict[str, Any] = {"name": str(space), "size": space.ambient_dim}
     if isinstance(space, Quadric):
         kind = "S" if isinstance(space, Sphere) else "H" if isinstance(space, Hyperboloid) else "Q"
-        return known | {"kind": kind, "time": space.time_dim, "beta": float(space.beta)}
+        return known | {"kind": kind, "time": space.time_dim, "beta": space.beta.item()}
     if isinstance(space, Stereographic):
-        return known | {"kind": "K", "kappa": float(space.k)}
+        return known | {"kind": "K", "kappa": space.k.item()}
     return known | {"kind": "E"}

@@ -73,9 +73,7 @@ def read_run(
             data = None
         extra = [] if columns is None else read_columns(Path(columns), node_ids)
         more, quality = _predictions(folder, config, data, shown, notices) if data is not None else ([], [])
-        embedded, lost = embed(
-            points, space, data, node_ids, extra=more + extra, quality=quality, umap=umap, tell=tell
-        )
+        embedded, lost = embed(points, space, data, node_ids, extra=more + extra, quality=quality, umap=umap, tell=tell)
         notices += lost
     else:
         notices.append("There is no embedding yet: the run wrote none before it stopped.")

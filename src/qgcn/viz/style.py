@@ -1,6 +1,6 @@
 """Colours and type of all figures: told apart by colour-blind readers, calm on paper, readable on dark screens."""
 
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["ACCENT", "CATEGORIES", "INK", "OTHER", "RC", "SEQUENCE", "categories"]
 
@@ -19,7 +19,7 @@ SEQUENCE: Final = {
 INK: Final = "#22262b"
 ACCENT: Final = "#0072b2"
 
-RC: Final = {
+RC: Final[Any] = {
     "figure.dpi": 150,
     "savefig.bbox": "tight",
     "font.family": "sans-serif",

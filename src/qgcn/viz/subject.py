@@ -142,15 +142,16 @@ def embed(
     """
     notices = []
     columns = list(extra or [])
-    edges = None if data is None else _once(data.edge_index)
+    edges: np.ndarray[Any, Any] | None = None
     if data is not None:
+        edges = _once(data.edge_index)
         columns = _own_columns(data, edges, tell) + columns
     kept = points.isfinite().all(1)
     if not bool(kept.all()):
         lost = int((~kept).sum())
         first = node_ids[int((~kept).nonzero()[0])]
         notices.append(
-            f"{lost} of {len(points)} points are not finite, the first that of node {first!s}: they are left out of the figures."
+            f"{lost} of {len(points)} points are not finite, the first that of node {first!s}: they are left out of the views."
         )
         points, node_ids, edges, columns = _keep(kept, points, node_ids, edges, columns)
         data = None
@@ -192,18 +193,17 @@ def _once(edge_index: Tensor) -> np.ndarray[Any, Any]:
     return np.stack((source, target))[:, source < target]
 
 
-def _own_columns(data: "Data", edges: np.ndarray[Any, Any] | None, tell: Tell) -> list[Column]:
-    """Return class, degree and community of each node."""
+def _own_columns(data: "Data", edges: np.ndarray[Any, Any], tell: Tell) -> list[Column]:
+    """Return class, community and degree of each node."""
     found = []
     count = int(data.num_nodes or 0)
     y = getattr(data, "y", None)
     if y is not None:
         found.append(Column.of_categories("class", y.numpy(), class_names(data)))
+    tell("communities")
+    label = communities(edges, count)
+    found.append(Column.of_categories("community", label, [str(k + 1) for k in range(int(label.max()) + 1)]))
     found.append(Column("degree", torch.bincount(data.edge_index[0], minlength=count).double().numpy()))
-    if edges is not None:
-        tell("communities")
-        label = communities(edges, count)
-        found.append(Column.of_categories("community", label, [str(k + 1) for k in range(int(label.max()) + 1)]))
     return found
 
 

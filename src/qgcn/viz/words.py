@@ -90,8 +90,13 @@ def _outcome(facts: Facts) -> str:
     spread = f" (± {100 * score['std']:.1f} over seeds)" if config.seeds > 1 and score["std"] is not None else ""
     value = f"{100 * score['mean']:.1f} %{spread}"
     if config.task == "links":
-        split = "the leak-free split" if config.protocol == "leak-free" else "the hgcn split, which leaks test pairs into training"
-        return f"Shown a held-out edge and a pair that is none, it prefers the edge {value} of the time, where guessing gives 50 % ({split})."
+        split = (
+            "the leak-free split" if config.protocol == "leak-free" else "the hgcn split, which leaks test pairs into training"
+        )
+        return (
+            f"Shown a held-out edge and a pair that is none, it prefers the edge {value} of the time, "
+            f"where guessing gives 50 % ({split})."
+        )
     if config.task == "reconstruction":
         return (
             f"The mean average precision is {value}: 100 % means that every neighbour is nearer than every other node. "
