@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import geoopt
+import numpy as np
 import torch
 import typer
 from rich.console import Console
@@ -114,12 +115,15 @@ def _write(
 ) -> None:
     """Write the report: the exact view only, for UMAP alone takes longer than all the rest."""
     from qgcn.data import read_graph
+    from qgcn.viz.columns import Column
     from qgcn.viz.report import write_report
     from qgcn.viz.subject import Curve, Subject, embed
     from qgcn.viz.words import describe_space
 
     data = read_graph(edge_index)
-    embedded, notices = embed(points, manifold, data, data.node_ids, umap=False)
+    levels = ["ring", "first level", "second level", "leaf"]  # of the trees, in the order of the nodes
+    level = Column.of_categories("level", np.repeat(range(4), [12, 24, 48, 96]), levels)
+    embedded, notices = embed(points, manifold, data, data.node_ids, extra=[level], umap=False)
     words = [
         f"A ring of 12 nodes, with a binary tree on each, {len(points)} nodes in all, was embedded in {manifold}, "
         f"{describe_space(manifold)}.",
@@ -129,7 +133,8 @@ def _write(
     ]
     settings_shown = {"task": "reconstruction", "data": "ring-of-trees", "space": str(manifold)} | settings
     curves = [Curve(settings["seed"], *course)]
-    write_report([Subject("demo", settings_shown, words, notices, curves=curves, embedded=embedded)], path)
+    subject = Subject("demo", settings_shown, words, notices, "neighbours found", curves=curves, embedded=embedded)
+    write_report([subject], path)
 
 
 @torch.no_grad()

@@ -145,7 +145,7 @@ def embed(
     edges: np.ndarray[Any, Any] | None = None
     if data is not None:
         edges = _once(data.edge_index)
-        columns = _own_columns(data, edges, tell) + columns
+        columns = _classes(data) + columns + _structure(data, edges, tell)
     kept = points.isfinite().all(1)
     if not bool(kept.all()):
         lost = int((~kept).sum())
@@ -193,18 +193,19 @@ def _once(edge_index: Tensor) -> np.ndarray[Any, Any]:
     return np.stack((source, target))[:, source < target]
 
 
-def _own_columns(data: "Data", edges: np.ndarray[Any, Any], tell: Tell) -> list[Column]:
-    """Return class, community and degree of each node."""
-    found = []
-    count = int(data.num_nodes or 0)
+def _classes(data: "Data") -> list[Column]:
     y = getattr(data, "y", None)
-    if y is not None:
-        found.append(Column.of_categories("class", y.numpy(), class_names(data)))
+    return [] if y is None else [Column.of_categories("class", y.numpy(), class_names(data))]
+
+
+def _structure(data: "Data", edges: np.ndarray[Any, Any], tell: Tell) -> list[Column]:
+    """Return community and degree of each node."""
     tell("communities")
+    count = int(data.num_nodes or 0)
     label = communities(edges, count)
-    found.append(Column.of_categories("community", label, [str(k + 1) for k in range(int(label.max()) + 1)]))
-    found.append(Column("degree", torch.bincount(data.edge_index[0], minlength=count).double().numpy()))
-    return found
+    names = [str(k + 1) for k in range(int(label.max()) + 1)]
+    degree = torch.bincount(data.edge_index[0], minlength=count).double().numpy()
+    return [Column.of_categories("community", label, names), Column("degree", degree)]
 
 
 def class_names(data: "Data") -> list[str]:

@@ -1,6 +1,6 @@
 // The embedding to look at: views, colours, search, and what is near a node.
 
-const NEAREST = 10, MOST_NEIGHBOURS = 40, MOST_LABELS = 8;
+const FEW_EDGES = 2000, NEAREST = 10, MOST_NEIGHBOURS = 40, MOST_LABELS = 8;
 
 function decode(array) {
   if (!array) return null;
@@ -117,13 +117,16 @@ const Scenes = {
     const view = graph.embedded.exact, positions = new Float32Array(3 * graph.count), raw = [];
     for (let k = 0; k < graph.count; k++) raw.push(graph.points.exact(graph.points.at(k), view));
     if (view.shape !== "plane") {
-      let most = 1;
-      raw.forEach((p, k) => { positions.set(p, 3 * k); most = Math.max(most, Math.hypot(...p)); });
-      const sphere = Scenes.sphere(graph);
+      const highest = raw.reduce((most, p) => Math.max(most, Math.hypot(...p) - 1), 0), most = highest > 0 ? 1.9 : 1;
+      // heights in proportion, the highest nearly as high as the globe's radius
+      const place = (p) => { const length = Math.hypot(...p), grown = 1 + (highest > 0 ? (0.9 * (length - 1)) / highest : 0); return p.map((value) => (value * grown) / length); };
+      raw.forEach((p, k) => positions.set(place(p), 3 * k));
+      const sphere = Scenes.sphere(graph), mean = [0, 1, 2].map((axis) => raw.reduce((sum, p) => sum + p[axis] / Math.hypot(...p), 0));
+      const facing = times(turnAbout("x", -0.35), times(turnAbout("y", -Math.atan2(mean[0], mean[2]) + 0.35), IDENTITY));
       const guides = view.shape === "shell" ? sphere.guides : [circle(160, (a) => [Math.cos(a), Math.sin(a), 0]),
         ...Array.from({ length: 12 }, (_, k) => [0, 1].map((end) => [Math.cos((k * Math.PI) / 6) * (end ? most : 1), Math.sin((k * Math.PI) / 6) * (end ? most : 1), 0]))];
-      return { kind: "exact", shape: view.shape, raw: (p) => p, positions, count: graph.count, guides, globe: view.shape === "shell" ? 1 : 0, scale: 1 / most,
-        flat: view.shape === "ring", fade: view.shape === "shell" ? 0.7 : 0, turn: view.shape === "shell" ? sphere.turn : undefined, axes: view.axes };
+      return { kind: "exact", shape: view.shape, raw: place, positions, count: graph.count, guides, globe: view.shape === "shell" ? 1 : 0, scale: 1 / most,
+        flat: view.shape === "ring", fade: view.shape === "shell" ? 0.7 : 0, turn: view.shape === "shell" ? facing : undefined, axes: view.axes };
     }
     const bounds = [0, 1].map((axis) => { const [low, high] = Charts.extent(raw.map((p) => p[axis])), room = (high - low || 1) * 0.04; return [low - room, high + room]; });
     const place = (p) => [0, 1].map((axis) => (2 * (p[axis] - bounds[axis][0])) / (bounds[axis][1] - bounds[axis][0]) - 1).concat(0);
@@ -182,11 +185,13 @@ class Explorer {
     this.graph = new Graph(embedded);
     this.selected = -1;
     this.isolated = null;
+    this.stage.scene = null;
     const views = Object.keys(VIEWS).filter((name) => name === "exact" || this.graph.layouts[name === "disk" ? "hyperboloid" : name]);
     this.tabs.replaceChildren(...views.map((name) => h("button", { type: "button", role: "tab", id: `tab-${name}`, "data-view": name, "aria-controls": "view", onclick: () => this.view(name), onkeydown: (event) => this.tabKey(event, views) }, VIEWS[name].title)));
     this.colour.replaceChildren(...this.graph.columns.map((column, k) => h("option", { value: k }, clip(column.name, 30))));
     this.colour.disabled = this.graph.columns.length === 0;
     this.edges.disabled = !this.graph.edges;
+    this.edges.value = this.graph.edges && this.graph.edges.length <= FEW_EDGES ? "all" : "selected";
     this.input.value = "";
     this.theme();
     this.view(this.kind && views.includes(this.kind) ? this.kind : views.includes("disk") ? "disk" : views[0]);
@@ -198,7 +203,7 @@ class Explorer {
     const unit = (hex, alpha) => [...rgb(hex).map((value) => value / 255), alpha];
     this.stage.theme = { guide: unit(read("--guide"), 0.55), rim: unit(read("--card"), 1) };
     this.ink = { text: read("--ink"), faint: read("--faint"), guide: read("--guide"), card: read("--card"), sea: read("--sea"), accent: read("--accent"), warm: read("--warm"), line: read("--line") };
-    if (this.graph) { this.paint(); this.drawEdges(); }
+    if (this.stage.scene) { this.paint(); this.drawEdges(); }
   }
 
   view(name) {

@@ -61,15 +61,15 @@
 
   function curveFigures(list) {
     const series = (key) => list.map((each, k) => ({ name: each.name, x: each.curve.epoch, y: each.curve[key], colour: colours()[k % colours().length] }));
-    const metric = list[0].metric;
+    const metric = list[0].metric, held = list[0].task !== "reconstruction";
     return h("div", { class: "grid" },
       Charts.lines({ title: "Loss", about: "on the training data", series: series("loss"), xLabel: "epoch", yLabel: "loss" }),
-      Charts.lines({ title: metric ? `Validation: ${titled(metric)}` : "Validation score", about: "by which the best model is chosen", series: series("score"), xLabel: "epoch", yLabel: metric ? titled(metric) : "score" }));
+      Charts.lines({ title: metric ? `${held ? "Validation" : "Score"}: ${titled(metric)}` : "Score", about: held ? "on nodes or edges held out, by which the best model is chosen" : "of the graph that is embedded", series: series("score"), xLabel: "epoch", yLabel: metric ? titled(metric) : "score" }));
   }
 
   const METRIC = { f1_micro: "accuracy" };
   function curves(subject) {
-    const list = subject.curves.map((curve) => ({ name: subject.curves.length > 1 ? `seed ${curve.seed}` : subject.name, curve, metric: METRIC[subject.metric] || subject.metric }));
+    const list = subject.curves.map((curve) => ({ name: subject.curves.length > 1 ? `seed ${curve.seed}` : subject.name, curve, metric: METRIC[subject.metric] || subject.metric, task: subject.settings.task }));
     return list.length ? section("curves", "How training went", curveFigures(list)) : null;
   }
 
@@ -134,7 +134,7 @@
       h("tbody", {}, subjects.map((each, k) => h("tr", {}, h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => choose(k) }, clip(each.name, 40))),
         ["task", "data", "model", "space"].map((name) => h("td", {}, clip(String(each.settings[name] ?? "\u2013").split("/").pop(), 30))), h("td", { class: "number" }, String(seedsOf(each))),
         names.map((name) => { const score = each.scores.find((one) => one.name === name), top = same && score && score.mean === best[name]; return h("td", { class: "number" }, top ? h("b", {}, withSpread(score, seedsOf(each))) : withSpread(score, seedsOf(each))); })))));
-    const list = subjects.filter((each) => each.curves.length).map((each) => ({ name: each.name, curve: each.curves[0], metric: METRIC[each.metric] || each.metric }));
+    const list = subjects.filter((each) => each.curves.length).map((each) => ({ name: each.name, curve: each.curves[0], metric: METRIC[each.metric] || each.metric, task: each.settings.task }));
     return section("compare", "Side by side", h("div", { class: "scroll" }, table),
       same ? null : h("p", { class: "faint" }, "The runs differ in task or data: their scores are not comparable across rows."),
       h("div", { class: "minis" }, subjects.map(miniature)), same && list.length > 1 ? curveFigures(list) : null);
