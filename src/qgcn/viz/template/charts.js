@@ -31,7 +31,7 @@ const Charts = (() => {
     return String(Number(value.toPrecision(3)));
   };
 
-  const WIDE = 520, HIGH = 250, LEFT = 52, RIGHT = 14, TOP = 12, BOTTOM = 42;
+  const WIDE = window.innerWidth < 600 ? 340 : 520, HIGH = 250, LEFT = 52, RIGHT = 14, TOP = 12, BOTTOM = 42;
 
   function frame(label, xs, ys, xLabel, yLabel) {
     const x = (value) => LEFT + ((value - xs[0]) / (xs[1] - xs[0] || 1)) * (WIDE - LEFT - RIGHT);
@@ -41,7 +41,7 @@ const Charts = (() => {
       svg.append(h("line", { x1: LEFT, x2: WIDE - RIGHT, y1: y(value), y2: y(value), class: "grid" }));
       svg.append(h("text", { x: LEFT - 8, y: y(value) + 4, "text-anchor": "end", class: "tick" }, plain(value)));
     }
-    for (const value of ticks(...xs, 6))
+    for (const value of ticks(...xs, WIDE < 400 ? 4 : 6))
       svg.append(h("text", { x: x(value), y: HIGH - BOTTOM + 18, "text-anchor": "middle", class: "tick" }, plain(value)));
     svg.append(h("line", { x1: LEFT, x2: WIDE - RIGHT, y1: HIGH - BOTTOM, y2: HIGH - BOTTOM, class: "axis" }));
     svg.append(h("text", { x: (LEFT + WIDE - RIGHT) / 2, y: HIGH - 6, "text-anchor": "middle", class: "label" }, xLabel));

@@ -108,12 +108,14 @@
     let place;
     if (at) place = (n) => [at[3 * n] / (1 + at[3 * n + 2]), at[3 * n + 1] / (1 + at[3 * n + 2])];
     else { const scene = Scenes.exact(graph), scale = (scene.scale || 1) * 0.95; place = (n) => [scene.positions[3 * n] * scale, scene.positions[3 * n + 1] * scale]; }
-    const style = getComputedStyle(root);
+    const style = getComputedStyle(root), radius = Math.max(1.2, Math.min(5, 60 / Math.sqrt(graph.count)));
     if (at) { context.beginPath(); context.arc(160, 160, 152, 0, 2 * Math.PI); context.fillStyle = style.getPropertyValue("--sea"); context.fill(); context.strokeStyle = style.getPropertyValue("--line"); context.stroke(); }
     for (let n = 0; n < graph.count; n++) {
       const [x, y] = place(n), [r, g, b] = shades ? shades.of(n) : rgb(colours()[0]);
       context.fillStyle = `rgb(${r} ${g} ${b} / 0.8)`;
-      context.fillRect(160 + 152 * x - 1.2, 160 - 152 * y - 1.2, 2.4, 2.4);
+      context.beginPath();
+      context.arc(160 + 152 * x, 160 - 152 * y, radius, 0, 2 * Math.PI);
+      context.fill();
     }
     return button;
   }
