@@ -29,6 +29,7 @@ __all__ = [
     "sphere",
     "submanifolds",
     "training_curves",
+    "views",
 ]
 
 
@@ -96,15 +97,31 @@ def sphere(layout: Floats, column: Column | None = None) -> "Figure":
     check_layout(layout, 3, column)
     figure, axes = new_figure(6.6, 3.4, 2)
     for axis, side, title in zip(axes, (1, -1), ("front", "back"), strict=True):
-        axis.add_patch(circle(facecolor="#f3f5f7"))
-        for latitude in np.deg2rad([-60, -30, 0, 30, 60]):
-            axis.plot([-np.cos(latitude), np.cos(latitude)], [np.sin(latitude)] * 2, color="#d5dade", linewidth=0.5, zorder=1)
-        for longitude in np.deg2rad([-60, -30, 0, 30, 60]):
-            line = np.linspace(-np.pi / 2, np.pi / 2, 60)
-            axis.plot(np.sin(longitude) * np.cos(line), np.sin(line), color="#d5dade", linewidth=0.5, zorder=1)
-        visible = layout[:, 0] * side >= 0
-        scatter(axis, side * layout[visible, 1], layout[visible, 2], column, visible)
-        bare(axis, title)
+        _draw_side(axis, layout, column, side, title)
+    legend(figure, column)
+    return figure
+
+
+@styled
+def views(on_sphere: Floats, on_hyperboloid: Floats, column: Column | None = None) -> "Figure":
+    """Draw the paper's three projections beside each other: sphere, hyperboloid, Poincaré disk.
+
+    Args:
+        on_sphere: Shape ``(N, 3)``; what :func:`qgcn.viz.projections.umap_sphere` returns.
+        on_hyperboloid: Shape ``(N, 3)``; what :func:`qgcn.viz.projections.umap_hyperboloid` returns.
+        column: What to colour by.
+    """
+    from matplotlib.figure import Figure
+
+    for layout in (on_sphere, on_hyperboloid):
+        check_layout(layout, 3, column)
+    figure = Figure(figsize=(9, 3.5), layout="constrained")
+    ball, bowl, flat = (figure.add_subplot(1, 3, k + 1, projection="3d" if k == 1 else None) for k in range(3))
+    _draw_side(ball, on_sphere, column, 1, "sphere (front)")
+    _draw_bowl(bowl, on_hyperboloid, column)
+    bowl.set_title("hyperboloid", loc="center", fontweight="normal")
+    _draw_disk(flat, on_hyperboloid, column)
+    flat.set_title("Poincaré disk", loc="center", fontweight="normal")
     legend(figure, column)
     return figure
 
@@ -119,17 +136,7 @@ def hyperboloid(layout: Floats, column: Column | None = None) -> "Figure":
     """
     check_layout(layout, 3, column)
     figure, axes = new_figure(4.6, 3.9, subplot_kw={"projection": "3d"})
-    reach = np.arccosh(np.linspace(1, max(1.5, float(layout[:, 2].max())), 12))
-    angle = np.linspace(0, 2 * np.pi, 37)
-    x, y = np.sinh(reach)[:, None] * np.cos(angle), np.sinh(reach)[:, None] * np.sin(angle)
-    z = np.broadcast_to(np.cosh(reach)[:, None], x.shape)
-    axes[0].plot_wireframe(x, y, z, color="#cfd5da", linewidth=0.4, rstride=2, cstride=3)
-    scatter(axes[0], layout[:, 0], layout[:, 1], column, None, layout[:, 2])
-    axes[0].set_xlabel("$u$", labelpad=-10)
-    axes[0].set_ylabel("$v$", labelpad=-10)
-    axes[0].set_zlabel("$w$", labelpad=-10)
-    axes[0].tick_params(labelsize=6, pad=-3)
-    axes[0].view_init(elev=28, azim=-60)
+    _draw_bowl(axes[0], layout, column)
     legend(figure, column)
     return figure
 
@@ -143,19 +150,9 @@ def disk(layout: Floats, column: Column | None = None, edges: np.ndarray[Any, An
         column: What to colour by.
         edges: Pairs of nodes to join by geodesics, shape ``(2, E)``.
     """
-    from matplotlib.collections import LineCollection
-
     check_layout(layout, 3, column)
     figure, axes = new_figure(4.4, 4.2)
-    axes[0].add_patch(circle(facecolor="#f3f5f7"))
-    for reach in (1, 2, 3, 4):
-        axes[0].add_patch(circle(np.tanh(reach / 2), facecolor="none", edgecolor="#d5dade", linewidth=0.5))
-    if edges is not None:
-        paths = [disk_of(path) for path in _hyperbolic_paths(layout[edges[0]], layout[edges[1]])]
-        axes[0].add_collection(LineCollection(paths, colors="#7d868f", linewidths=0.4, alpha=0.35, zorder=2))
-    flat = disk_of(layout)
-    scatter(axes[0], flat[:, 0], flat[:, 1], column)
-    bare(axes[0])
+    _draw_disk(axes[0], layout, column, edges)
     legend(figure, column)
     return figure
 
@@ -304,3 +301,43 @@ def _hyperbolic_paths(x: Floats, y: Floats, steps: int = 16) -> list[Floats]:
     a = np.where(length > 0, np.sinh((1 - tau) * length) / scale, 1 - tau)
     b = np.where(length > 0, np.sinh(tau * length) / scale, tau)
     return list(a * x[:, None] + b * y[:, None])
+
+
+def _draw_side(axis: Any, layout: Floats, column: Column | None, side: int, title: str) -> None:
+    axis.add_patch(circle(facecolor="#f3f5f7"))
+    for latitude in np.deg2rad([-60, -30, 0, 30, 60]):
+        axis.plot([-np.cos(latitude), np.cos(latitude)], [np.sin(latitude)] * 2, color="#d5dade", linewidth=0.5, zorder=1)
+    for longitude in np.deg2rad([-60, -30, 0, 30, 60]):
+        line = np.linspace(-np.pi / 2, np.pi / 2, 60)
+        axis.plot(np.sin(longitude) * np.cos(line), np.sin(line), color="#d5dade", linewidth=0.5, zorder=1)
+    visible = layout[:, 0] * side >= 0
+    scatter(axis, side * layout[visible, 1], layout[visible, 2], column, visible)
+    bare(axis, title)
+
+
+def _draw_bowl(axis: Any, layout: Floats, column: Column | None) -> None:
+    reach = np.arccosh(np.linspace(1, max(1.5, float(layout[:, 2].max())), 12))
+    angle = np.linspace(0, 2 * np.pi, 37)
+    x, y = np.sinh(reach)[:, None] * np.cos(angle), np.sinh(reach)[:, None] * np.sin(angle)
+    z = np.broadcast_to(np.cosh(reach)[:, None], x.shape)
+    axis.plot_wireframe(x, y, z, color="#cfd5da", linewidth=0.4, rstride=2, cstride=3)
+    scatter(axis, layout[:, 0], layout[:, 1], column, None, layout[:, 2])
+    axis.set_xlabel("$u$", labelpad=-10)
+    axis.set_ylabel("$v$", labelpad=-10)
+    axis.set_zlabel("$w$", labelpad=-10)
+    axis.tick_params(labelsize=6, pad=-3)
+    axis.view_init(elev=28, azim=-60)
+
+
+def _draw_disk(axis: Any, layout: Floats, column: Column | None, edges: np.ndarray[Any, Any] | None = None) -> None:
+    from matplotlib.collections import LineCollection
+
+    axis.add_patch(circle(facecolor="#f3f5f7"))
+    for reach in (1, 2, 3, 4):
+        axis.add_patch(circle(np.tanh(reach / 2), facecolor="none", edgecolor="#d5dade", linewidth=0.5))
+    if edges is not None:
+        paths = [disk_of(path) for path in _hyperbolic_paths(layout[edges[0]], layout[edges[1]])]
+        axis.add_collection(LineCollection(paths, colors="#7d868f", linewidths=0.4, alpha=0.35, zorder=2))
+    flat = disk_of(layout)
+    scatter(axis, flat[:, 0], flat[:, 1], column)
+    bare(axis)
