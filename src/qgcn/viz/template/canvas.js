@@ -68,7 +68,7 @@ class Stage {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", label);
-    const gl = this.canvas.getContext("webgl2", { antialias: true, alpha: true, premultipliedAlpha: true });
+    const gl = this.canvas.getContext("webgl2", { antialias: (window.devicePixelRatio || 1) < 2, alpha: true, premultipliedAlpha: true });
     this.gl = gl;
     if (gl) this.prepare();
     this.turn = IDENTITY;
