@@ -2,10 +2,10 @@
 
     python benchmarks/report.py REPORT.html... [--chromium /usr/bin/chromium]
 
-Rendering is by software (SwiftShader), so frames are a lower bound of what a GPU shows. Milliseconds: "open" from the start of
-navigation until the page has drawn everything; "sphere", "bowl" and "disk" the mean over 60 frames in which the view is dragged,
-each waited for until it is drawn; "script" the part of a frame that is not the graphics', in the slowest view; "click" the time
-to find a node's neighbours among all others and to show them.
+Rendering is by software (SwiftShader): a GPU is faster. Milliseconds: "open" from the start of navigation until the page has
+drawn everything; "sphere", "bowl" and "disk" the mean over 60 frames in which the view is dragged, each waited for until it is
+drawn; "script" the part of a frame that is not the graphics', in the slowest view; "click" the time to find a node's neighbours
+among all others and to show them.
 """
 
 import argparse

@@ -20,7 +20,8 @@ SIZE = 4
 
 def trained(folder, settings):
     if not (folder / "results.json").exists():
-        Run.start(Config.checked(settings), folder).train()
+        run = Run.resume(folder) if (folder / "config.yaml").exists() else Run.start(Config.checked(settings), folder)
+        run.train()
     return folder
 
 
