@@ -52,6 +52,14 @@ function boost(a, b, distance) {
   return [1 + (C - 1) * a * a, (C - 1) * a * b, S * a, (C - 1) * a * b, 1 + (C - 1) * b * b, S * b, S * a, S * b, C];
 }
 
+function drawnBySoftware() {
+  const gl = document.createElement("canvas").getContext("webgl2"), info = gl && gl.getExtension("WEBGL_debug_renderer_info");
+  if (!info) return false;
+  const name = gl.getParameter(info.UNMASKED_RENDERER_WEBGL);
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return /swiftshader|llvmpipe|software|basic render/i.test(name);
+}
+
 class Stage {
   constructor(host, label) {
     this.host = host;
@@ -68,7 +76,8 @@ class Stage {
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", label);
-    const gl = this.canvas.getContext("webgl2", { antialias: (window.devicePixelRatio || 1) < 2, alpha: true, premultipliedAlpha: true });
+    const smooth = (window.devicePixelRatio || 1) < 2 && !drawnBySoftware();  // points are smooth by themselves, lines are thin
+    const gl = this.canvas.getContext("webgl2", { antialias: smooth, alpha: true, premultipliedAlpha: true });
     this.gl = gl;
     if (gl) this.prepare();
     this.turn = IDENTITY;
@@ -78,6 +87,7 @@ class Stage {
     this.lines = [];
     this.paint = () => {};
     this.write = () => {};
+    this.marked = () => false;
     this.waiting = false;
     new ResizeObserver(() => this.resize()).observe(host);
     this.resize();
@@ -112,6 +122,7 @@ class Stage {
     for (const canvas of [this.under, this.canvas, this.over]) {
       canvas.width = Math.round(this.width * ratio);
       canvas.height = Math.round(this.height * ratio);
+      canvas.drawn = null;  // a new size empties it
     }
     this.draw();
   }
@@ -185,15 +196,10 @@ class Stage {
   }
 
   drawNow() {
-    const below = this.under.getContext("2d"), above = this.over.getContext("2d");
-    for (const layer of [below, above]) {
-      layer.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-      layer.clearRect(0, 0, this.width, this.height);
-    }
     const scene = this.scene;
+    this.layer(this.under, scene ? this.paint : null, [scene, this.theme, this.width, this.height, this.zoom, ...this.pan]);
+    this.layer(this.over, scene && this.marked() ? this.write : null, scene && this.marked() ? [{}] : [scene, this.width, this.height]);
     if (!scene) return;
-    this.paint(below, this);
-    this.write(above, this);
     const gl = this.gl;
     if (!gl) return;
     const place = this.places, theme = this.theme;
@@ -235,6 +241,16 @@ class Stage {
       gl.vertexAttribPointer(k, size, kind, unit, 0, 0);
     });
     gl.drawArrays(gl.POINTS, 0, scene.count);
+  }
+
+  // Draw a flat layer anew, but only if what it depends on has changed: turning a globe leaves its outline as it is.
+  layer(canvas, draw, depends) {
+    if (canvas.drawn && canvas.drawn.length === depends.length && canvas.drawn.every((value, k) => value === depends[k])) return;
+    canvas.drawn = depends;
+    const context = canvas.getContext("2d");
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.clearRect(0, 0, this.width, this.height);
+    if (draw) draw(context);
   }
 
   pointSize() {

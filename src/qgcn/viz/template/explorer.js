@@ -177,6 +177,7 @@ class Explorer {
     this.stage = new Stage(this.frame, "The embedding");
     this.stage.paint = (context) => this.paintBelow(context);
     this.stage.write = (context) => this.writeAbove(context);
+    this.stage.marked = () => this.selected >= 0;
     if (!this.stage.gl) this.frame.append(h("p", { class: "notice nogl" }, "This browser offers no WebGL 2, so points cannot be drawn here. Search, neighbours and the rest of the report work."));
     this.listen();
   }
@@ -312,7 +313,6 @@ class Explorer {
   }
 
   writeAbove(context) {
-    if (this.selected < 0) return;
     const stage = this.stage, ink = this.ink, size = stage.pointSize();
     const ring = (node, colour, width, radius) => {
       const [x, y, z] = stage.screenOf(node);
