@@ -205,7 +205,13 @@ class Stage {
     const place = this.places, theme = this.theme;
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
     gl.clearColor(0, 0, 0, 0);
+    gl.disable(gl.SCISSOR_TEST);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    if (scene.bounds) {  // nothing outside the axes
+      const box = this.box(), r = this.ratio;
+      gl.enable(gl.SCISSOR_TEST);
+      gl.scissor(box.left * r, (this.height - box.bottom) * r, (box.right - box.left) * r, (box.bottom - box.top) * r);
+    }
     const solid = !scene.disk && !scene.flat;
     if (solid) gl.enable(gl.DEPTH_TEST); else gl.disable(gl.DEPTH_TEST);
     gl.uniformMatrix3fv(place.turn, false, this.turn);
@@ -252,6 +258,9 @@ class Stage {
     context.clearRect(0, 0, this.width, this.height);
     if (draw) draw(context);
   }
+
+  // Where the axes of a plane stand, in pixels.
+  box() { return { left: 58, top: 14, right: this.width - 14, bottom: this.height - 46 }; }
 
   pointSize() {
     const crowd = Math.sqrt(this.scene.count) / Math.min(this.width, this.height);

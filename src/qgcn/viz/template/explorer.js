@@ -282,7 +282,7 @@ class Explorer {
   }
 
   paintAxes(context) {
-    const stage = this.stage, scene = stage.scene, ink = this.ink, left = 58, bottom = stage.height - 46, right = stage.width - 14, top = 14;
+    const stage = this.stage, scene = stage.scene, ink = this.ink, { left, right, top, bottom } = stage.box();
     const [a, b] = stage.fit();
     const value = (axis, ndc) => { const u = (ndc / (axis ? b : a) - stage.pan[axis]) / stage.zoom; return scene.bounds[axis][0] + ((u + 1) / 2) * (scene.bounds[axis][1] - scene.bounds[axis][0]); };
     const xs = [value(0, (2 * left) / stage.width - 1), value(0, (2 * right) / stage.width - 1)], ys = [value(1, 1 - (2 * bottom) / stage.height), value(1, 1 - (2 * top) / stage.height)];
@@ -357,8 +357,8 @@ class Explorer {
       lines.push({ paths, colour: unit(this.ink.faint, Math.max(0.06, Math.min(0.5, 900 / graph.edges.length))) });
     }
     if (this.selected >= 0 && wanted !== "none") {
-      lines.push({ paths: this.around.nearest.map(({ node }) => this.path(this.selected, node, 32)), colour: unit(this.ink.warm, 0.75) });
-      lines.push({ paths: this.around.neighbours.slice(0, 400).map(({ node }) => this.path(this.selected, node, 32)), colour: unit(this.ink.accent, 0.9) });
+      lines.push({ paths: this.around.nearest.map(({ node }) => this.path(this.selected, node, 64)), colour: unit(this.ink.warm, 0.75) });
+      lines.push({ paths: this.around.neighbours.slice(0, 400).map(({ node }) => this.path(this.selected, node, 64)), colour: unit(this.ink.accent, 0.9) });
     }
     this.stage.setLines(lines);
   }
