@@ -14,10 +14,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "qgcn needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,viz]'
 	touch $@
 
-demo: $(INSTALLED)  ## Embed a small graph and show what happened
+demo: $(INSTALLED)  ## Embed a small graph and write a report to explore
 	$(BIN)/qgcn demo
 
 test: $(INSTALLED)  ## Run all tests

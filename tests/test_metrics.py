@@ -265,6 +265,19 @@ def test_coincident_points_score_their_share_of_neighbours(name):
     assert metrics.mean_average_precision(x, edges, space).item() == pytest.approx((2 / 5 + 3 / 5) / 2)
 
 
+def test_node_precision_is_the_mean_of_each_node_and_nan_without_neighbours():
+    space = parse_space("H2")
+    x = space.random(6, 3, generator=torch.Generator().manual_seed(0)).as_subclass(torch.Tensor)
+    edges = torch.tensor([[0, 1, 2, 3, 3, 4], [1, 0, 3, 2, 4, 3]])
+    precision = metrics.node_precision(x, edges, space)
+    assert precision.shape == (6,)
+    assert precision.isnan().tolist() == [False] * 5 + [True]
+    torch.testing.assert_close(precision.nanmean(), metrics.mean_average_precision(x, edges, space))
+    rank = space.pairwise_dist(x)[0, 1:].argsort().argsort()[0] + 1
+    torch.testing.assert_close(precision[0], 1 / rank.double())  # node 0 has one neighbour
+    torch.testing.assert_close(metrics.node_precision(x, edges, space, chunk=2), precision, equal_nan=True)
+
+
 def test_mean_average_precision_is_one_where_neighbours_are_nearest():
     x = torch.arange(8, dtype=torch.float32).unsqueeze(-1)
     x[4:] += 10

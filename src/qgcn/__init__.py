@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qgcn import analysis, data, geometry, kernels, manifolds, metrics, models, nn, optim, tasks, training
+    from qgcn import analysis, data, geometry, kernels, manifolds, metrics, models, nn, optim, tasks, training, viz
     from qgcn.manifolds import PseudoHyperboloid, parse_space
     from qgcn.training.estimator import QGCNEmbedding
 
@@ -26,6 +26,7 @@ __all__ = [
     "parse_space",
     "tasks",
     "training",
+    "viz",
 ]
 
 

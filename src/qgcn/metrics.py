@@ -27,6 +27,7 @@ __all__ = [
     "hits_at",
     "mean_average_precision",
     "mean_reciprocal_rank",
+    "node_precision",
     "roc_auc",
 ]
 
@@ -245,9 +246,31 @@ def mean_average_precision(
         TypeError: An argument has the wrong type.
         ValueError: Points or distances are NaN, an edge names a node that is not there, or there is no edge.
     """
+    return _nonempty_mean(node_precision(x, edge_index, manifold, chunk=chunk))
+
+
+@torch.no_grad()
+def node_precision(x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Metric, *, chunk: int | None = None) -> Tensor:
+    """Return each node's share in :func:`mean_average_precision`: how well its own nearest points are its neighbours.
+
+    Args:
+        x: Points, shape ``(N, d)``.
+        edge_index: As for :func:`mean_average_precision`.
+        manifold: The space; anything with ``pairwise_dist``.
+        chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
+
+    Returns:
+        Shape ``(N,)``; NaN for nodes without a neighbour.
+    """
     check_points(x)
     graph = graph_of(edge_index, x)
-    return average_precision_of_nodes(x, graph, manifold, chunk=chunk).sum() / (graph.degree > 0).sum()
+    found = average_precision_of_nodes(x, graph, manifold, chunk=chunk)
+    return torch.where(graph.degree > 0, found, torch.nan)
+
+
+def _nonempty_mean(values: Tensor) -> Tensor:
+    """Return the mean of what is not NaN."""
+    return values.nansum() / (~values.isnan()).sum()
 
 
 class Distortion(NamedTuple):

@@ -9,12 +9,12 @@ import pytest
 import qgcn
 
 
-def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "qgcn", *arguments], capture_output=True, text=True, timeout=300)
+def run(*arguments, cwd=None):
+    return subprocess.run([sys.executable, "-m", "qgcn", *arguments], capture_output=True, text=True, timeout=300, cwd=cwd)
 
 
-def test_demo_embeds_the_graph_and_says_so():
-    result = run("demo", "--steps", "150")
+def test_demo_embeds_the_graph_and_ends_with_a_report(tmp_path):
+    result = run("demo", "--steps", "150", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "180 nodes" in result.stdout
     line = next(line for line in result.stdout.splitlines() if "neighbours found" in line)
@@ -22,6 +22,9 @@ def test_demo_embeds_the_graph_and_says_so():
     assert before < 5
     assert after > 90
     assert "150/150" in result.stdout
+    path = tmp_path / "runs" / "demo.html"
+    assert result.stdout.splitlines()[-1] == f"Open it in a browser: {path}"
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_version_and_help(command):
@@ -34,6 +37,7 @@ def test_version_and_help(command):
     [
         (("demo", "--space", "Q0,0"), "no space 'Q0,0': time_dim must be at least 1, got 0"),
         (("demo", "--space", "R10"), "unknown space 'R10': expected E10, H10"),
+        (("demo", "--report", "/proc/none/demo.html"), "cannot write to /proc/none"),
         (("demo", "--steps", "0"), "--steps"),
         (("demo", "--steps", "many"), "--steps"),
         (("demo", "--sapce", "H5"), "--sapce"),

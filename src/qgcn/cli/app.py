@@ -7,6 +7,7 @@ import typer
 from qgcn.cli.analyze import analyze
 from qgcn.cli.datasets import datasets
 from qgcn.cli.demo import demo
+from qgcn.cli.report import report
 from qgcn.cli.train import resume, train
 
 __all__ = ["app"]
@@ -22,6 +23,7 @@ app.command()(datasets)
 app.command()(analyze)
 app.add_typer(train, name="train")
 app.command()(resume)
+app.command()(report)
 
 
 def _show_version(wanted: bool) -> None:

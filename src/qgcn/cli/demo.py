@@ -1,11 +1,14 @@
-"""``qgcn demo``: embed a small graph made of a cycle and trees, and show what happened."""
+"""``qgcn demo``: embed a small graph made of a cycle and trees, show what happened, write a report to explore."""
 
+from pathlib import Path
 from typing import Annotated
 
 import geoopt
+import numpy as np
 import torch
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from torch import Tensor
@@ -13,6 +16,7 @@ from torch import Tensor
 from qgcn.data import ring_of_trees
 from qgcn.manifolds import PseudoHyperboloid, Space, parse_space
 from qgcn.optim import PseudoRiemannianAdam
+from qgcn.training.files import check_writable
 
 __all__ = ["demo"]
 
@@ -21,13 +25,15 @@ def demo(
     space: Annotated[str, typer.Option(help="Space to embed in: E10, H10, S10, Q7,3, H5xS5, ...")] = "Q7,3",
     steps: Annotated[int, typer.Option(min=1, help="Steps of the optimiser.")] = 400,
     seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0,
+    report: Annotated[Path, typer.Option(help="The report to write.", metavar="FILE")] = Path("runs/demo.html"),
 ) -> None:
     """Embed a ring of trees, a graph of cycles and hierarchies, and tell how well the space holds it.
 
     Every node is a point of the space. The optimiser moves the points until neighbours in the graph are each other's
-    nearest points.
+    nearest points. The report shows them in a browser.
     """
     console = Console()
+    check_writable(report.parent)
     manifold = parse_space(space, learnable=True)
     edge_index = ring_of_trees()
     nodes = int(edge_index.max()) + 1
@@ -41,7 +47,7 @@ def demo(
     adjacency[edge_index[0], edge_index[1]] = True
 
     before = _recovered(manifold, points, adjacency)
-    _fit(manifold, points, adjacency, steps, console)
+    course = _fit(manifold, points, adjacency, steps, console)
     after = _recovered(manifold, points, adjacency)
     if not torch.isfinite(points).all():
         raise ValueError("the embedding diverged; try another seed")
@@ -55,10 +61,25 @@ def demo(
         table.add_row("pairs joined by a geodesic", "", f"{connected:.1%}")
         table.add_row("learned curvature 1/beta", "-1.00", f"{1 / manifold.beta.item():.2f}")
     console.print(table)
+    _write(
+        report,
+        manifold,
+        points.detach().as_subclass(Tensor),
+        edge_index,
+        course,
+        {"steps": steps, "seed": seed},
+        (before, after),
+    )
+    console.print(f"Open it in a browser: {escape(str(report.absolute()))}", highlight=False, soft_wrap=True)
 
 
-def _fit(manifold: Space, points: Tensor, adjacency: Tensor, steps: int, console: Console) -> None:
+Course = tuple[list[int], list[float], list[float]]
+"""Steps, loss, and the share of neighbours found, every few steps."""
+
+
+def _fit(manifold: Space, points: Tensor, adjacency: Tensor, steps: int, console: Console) -> Course:
     """Minimise the reconstruction loss: each neighbour against all nodes that are none, as a softmax over -distance^2."""
+    course: Course = ([], [], [])
     curvature = list(manifold.parameters())
     optimiser = PseudoRiemannianAdam([{"params": [points]}, {"params": curvature, "lr": 1e-3}], lr=0.05)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
@@ -75,8 +96,45 @@ def _fit(manifold: Space, points: Tensor, adjacency: Tensor, steps: int, console
             loss.backward()
             optimiser.step()
             schedule.step()
-            shown = f"embedding, loss {loss.item():.3f}" if step % 20 == 0 or step == steps - 1 else None
-            progress.update(bar, advance=1, description=shown)
+            told = step % 20 == 0 or step == steps - 1
+            progress.update(bar, advance=1, description=f"embedding, loss {loss.item():.3f}" if told else None)
+            if told:
+                for values, value in zip(course, (step + 1, loss.item(), _recovered(manifold, points, adjacency)), strict=True):
+                    values.append(value)  # type: ignore[attr-defined]
+    return course
+
+
+def _write(
+    path: Path,
+    manifold: Space,
+    points: Tensor,
+    edge_index: Tensor,
+    course: Course,
+    settings: dict[str, int],
+    found: tuple[float, float],
+) -> None:
+    """Write the report: the exact view only, for UMAP alone takes longer than all the rest."""
+    from qgcn.data import read_graph
+    from qgcn.viz.columns import Column
+    from qgcn.viz.report import write_report
+    from qgcn.viz.subject import Curve, Subject, embed
+    from qgcn.viz.words import describe_space
+
+    data = read_graph(edge_index)
+    levels = ["ring", "first level", "second level", "leaf"]  # of the trees, in the order of the nodes
+    level = Column.of_categories("level", np.repeat(range(4), [12, 24, 48, 96]), levels)
+    embedded, notices = embed(points, manifold, data, data.node_ids, extra=[level], umap=False)
+    words = [
+        f"A ring of 12 nodes, with a binary tree on each, {len(points)} nodes in all, was embedded in {manifold}, "
+        f"{describe_space(manifold)}.",
+        f"An optimiser moved the points for {settings['steps']} steps, until neighbours in the graph were nearest points: of "
+        f"all neighbours, {found[1]:.1%} are found among the nearest points, {found[0]:.1%} before.",
+        "A run of your own has more to show: qgcn train reconstruction --data my_edges.csv, then qgcn report.",
+    ]
+    settings_shown = {"task": "reconstruction", "data": "ring-of-trees", "space": str(manifold)} | settings
+    curves = [Curve(settings["seed"], *course)]
+    subject = Subject("demo", settings_shown, words, notices, "neighbours found", curves=curves, embedded=embedded)
+    write_report([subject], path)
 
 
 @torch.no_grad()

@@ -272,3 +272,4 @@ def _print_results(run: "Run", summary: "Summary", console: Console) -> None:
         console.print(about, style="yellow", soft_wrap=True)
     if run.folder is not None:
         console.print(f"Written to {escape(str(run.folder))}", highlight=False, soft_wrap=True)
+        console.print(f"Look at it: qgcn report {escape(shlex.quote(str(run.folder)))}", highlight=False, soft_wrap=True)

@@ -2,20 +2,20 @@
 
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from qgcn.manifolds import Product, Space, Sphere
+from qgcn.manifolds import Product, Space, Sphere, Stereographic, parse_space
 from qgcn.manifolds.quadric import Quadric
 from qgcn.training.files import write_atomically
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["read_embedding", "write_embedding"]
+__all__ = ["Embedding", "load_embedding", "read_embedding", "write_embedding"]
 
 
 def write_embedding(path: Path, points: Tensor, space: Space, data: "Data") -> None:
@@ -55,6 +55,53 @@ def read_embedding(folder: Path, data: "Data") -> torch.Tensor:
     if not np.array_equal(ids, own):
         raise ValueError(f"{folder} embeds other nodes: expected the {len(own)} nodes of this graph, got {len(ids)}")
     return torch.from_numpy(tangent).float()
+
+
+class Embedding(NamedTuple):
+    """What the file of an embedding holds."""
+
+    points: Tensor
+    """Shape ``(N, d)``."""
+    space: Space
+    """With the curvature that was learned."""
+    node_ids: np.ndarray[Any, Any]
+    """The names of the nodes, shape ``(N,)``."""
+
+
+def load_embedding(path: Path) -> Embedding:
+    """Read back what :func:`write_embedding` wrote.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is damaged, or none of ours.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            points, node_ids = torch.from_numpy(content["points"]), content["node_ids"]
+            space = _space_of(str(content["space"]), content["curvature"].tolist())
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no embedding {path}") from None
+    except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is damaged or no embedding: {error}") from None
+    if points.ndim != 2 or points.shape != (len(node_ids), space.ambient_dim):
+        shape = (len(node_ids), space.ambient_dim)
+        raise ValueError(
+            f"{path}: points of {len(node_ids)} nodes in {space} must have shape {shape}, got {tuple(points.shape)}"
+        )
+    return Embedding(points, space, node_ids)
+
+
+def _space_of(name: str, curvatures: list[float]) -> Space:
+    """Return the space of a name with the curvature of each of its factors; the inverse of :func:`_curvatures`."""
+    factors: list[Space] = []
+    for part, curvature in zip(name.split("x"), curvatures, strict=True):
+        space = parse_space(part)
+        if isinstance(space, Quadric):
+            space = parse_space(part, beta=-1 / abs(curvature))
+        elif isinstance(space, Stereographic):
+            space = Stereographic(space.dim, curvature)
+        factors.append(space)
+    return factors[0] if len(factors) == 1 else Product(*factors)
 
 
 def _curvatures(space: Space) -> list[float]:

@@ -1,1 +1,15 @@
-"""Figures."""
+"""Figures and the HTML report. Modules are imported when they are first used."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qgcn.viz import columns, figures, geometry, projections, report, runs, subject
+
+__all__ = ["columns", "figures", "geometry", "projections", "report", "runs", "subject"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return import_module(f"qgcn.viz.{name}")
+    raise AttributeError(f"module 'qgcn.viz' has no attribute {name!r}")

@@ -1,0 +1,52 @@
+"""``qgcn report``: one HTML file that explains a run, or several side by side."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+__all__ = ["report"]
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs; several are compared.", metavar="RUN...")],
+    out: Annotated[
+        Path | None, typer.Option(help="The HTML file (default: RUN/report.html, or report.html for several).", metavar="FILE")
+    ] = None,
+    columns: Annotated[
+        Path | None, typer.Option(help="CSV of nodes to colour by: a header, then an id and its values a line.", metavar="FILE")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed whose embedding is shown (default: the first).", metavar="N")] = None,
+    umap: Annotated[bool, typer.Option(help="Lay out the points with UMAP; without it only the exact view is there.")] = True,
+) -> None:
+    """Write a report to explore in a browser: views of the embedding, neighbours, quality, learning curves.
+
+    Example: qgcn report runs/links-cora-qgcn-Q15,1
+    """
+    from qgcn.training.run import config_of
+
+    for folder in runs:
+        config_of(folder)  # what is no run is refused before hours are spent on the others
+    if umap:
+        from qgcn.viz.projections import check_umap
+
+        check_umap()
+    console = Console()
+    path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
+    with console.status("reading") as status:
+        from qgcn.viz.report import write_report
+        from qgcn.viz.runs import read_run
+
+        def tell(what: str) -> None:
+            status.update(what)
+
+        subjects = [read_run(folder, seed=seed, columns=columns, umap=umap, tell=tell) for folder in runs]
+        status.update("writing")
+        write_report(subjects, path)
+    for subject in subjects:
+        for notice in subject.notices:
+            console.print(f"{escape(subject.name)}: {escape(notice)}", style="yellow", highlight=False, soft_wrap=True)
+    size = path.stat().st_size / 2**20
+    console.print(f"Written to {escape(str(path))} ({size:.1f} MB)", highlight=False, soft_wrap=True)

@@ -1,0 +1,78 @@
+"""What nodes can be coloured by: classes, degrees, communities, columns of a user's table."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qgcn.data.attributes import Nodes
+from qgcn.data.tables import read_table
+
+__all__ = ["Column", "read_columns"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One value for each node.
+
+    Attributes:
+        name: What it is called.
+        values: Numbers, shape ``(N,)``, NaN for none; or, if there are labels, which of them, -1 for none.
+        labels: Names of the categories; empty for numbers.
+    """
+
+    name: str
+    values: np.ndarray[Any, Any]
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def of_categories(cls, name: str, values: np.ndarray[Any, Any], labels: "list[str] | tuple[str, ...]") -> "Column":
+        """Build a column of categories, given as numbers of labels."""
+        return cls(name, np.asarray(values, dtype=np.int32), tuple(labels))
+
+    def select(self, kept: np.ndarray[Any, Any]) -> "Column":
+        """Return the column of some of the nodes."""
+        return Column(self.name, self.values[kept], self.labels)
+
+
+def read_columns(path: Path, node_ids: np.ndarray[Any, Any]) -> list[Column]:
+    """Read a table of nodes: a header, then one line a node, its id first; numbers, or names of categories.
+
+    Nodes that the table does not name have no value. A column whose fields are all numbers or empty is read as numbers.
+
+    Args:
+        path: CSV or TSV.
+        node_ids: The names of the nodes, shape ``(N,)``.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It has no column beside the ids, no row, or names a node that is not there.
+    """
+    table = read_table(path)
+    if len(table.columns) < 2:
+        raise ValueError(f"{path} has 1 column: expected a header, then the id of a node and its values")
+    header = [table.field(0, k) for k in range(len(table.columns))]
+    table = table.without_header()
+    if len(table) == 0:
+        raise ValueError(f"{path} has a header only: expected a line for each node below it")
+    nodes = Nodes(node_ids, "all")
+    ids = nodes.ids_of(table)
+    place = nodes.locate(ids)
+    if (place < 0).any():
+        row = int((place < 0).argmax())
+        raise ValueError(f"{table.at(row)}: node {ids[row]!s} is not in the graph")
+    return [_column(header[k], np.char.decode(table.columns[k], "utf-8"), place, len(node_ids)) for k in range(1, len(header))]
+
+
+def _column(name: str, fields: np.ndarray[Any, Any], place: np.ndarray[Any, Any], count: int) -> Column:
+    given = fields != ""
+    try:
+        numbers = np.full(count, np.nan)
+        numbers[place[given]] = fields[given].astype(np.float64)
+        return Column(name, numbers)
+    except ValueError:
+        labels, index = np.unique(fields[given], return_inverse=True)
+        values = np.full(count, -1, dtype=np.int32)
+        values[place[given]] = index
+        return Column.of_categories(name, values, [str(label) for label in labels])

@@ -1,0 +1,238 @@
+"""What a report is about: an embedded graph with what is known of it, and the run that made it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from qgcn import metrics
+from qgcn.kernels import nearest_neighbours
+from qgcn.manifolds import Space
+from qgcn.viz import projections
+from qgcn.viz.columns import Column
+from qgcn.viz.projections import ExactView, Floats
+from qgcn.viz.quality import Group, by_class, by_degree, communities
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["Curve", "Embedded", "Quality", "Score", "Subject", "Tell", "embed"]
+
+Tell = Callable[[str], None]
+"""Hears what is being done."""
+
+FEWEST_NODES = 4
+"""Below it UMAP has nothing to lay out."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score of a run, over its seeds."""
+
+    name: str
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How the training of a seed went, one number for each validation."""
+
+    seed: int
+    epoch: list[int]
+    loss: list[float]
+    score: list[float]
+
+
+@dataclass(frozen=True)
+class Quality:
+    """One kind of score of nodes or edges, by groups."""
+
+    title: str
+    about: str
+    groups: list[Group]
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A graph whose nodes are points of a space.
+
+    Attributes:
+        points: Shape ``(N, d)``.
+        space: Their space.
+        names: The nodes' own names.
+        edges: Each edge once, shape ``(2, E)``; none if the graph is not at hand.
+        columns: What nodes can be coloured by.
+        layouts: Layouts by UMAP: ``sphere`` and ``hyperboloid``, shape ``(N, 3)`` each.
+        exact: The view without reduction.
+        precision: How well each node's nearest points are its neighbours, NaN for none, shape ``(N,)``.
+        quality: Scores by groups.
+    """
+
+    points: Tensor
+    space: Space
+    names: list[str]
+    edges: np.ndarray[Any, Any] | None
+    columns: list[Column]
+    layouts: dict[str, Floats]
+    exact: ExactView
+    precision: Tensor | None = None
+    quality: list[Quality] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One run, or anything else that a report can show.
+
+    Attributes:
+        name: What it is called.
+        settings: Its settings, by name.
+        words: What was done and how it ended, in sentences.
+        notices: What is missing or wrong.
+        metric: Name of the score that it is judged by.
+        scores: Scores over all seeds.
+        seeds: Scores of each seed, as in ``results.json``.
+        curves: How training went.
+        shown: The seed whose embedding is shown.
+        embedded: The embedding, if there is one.
+        environment: Versions and machine.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    words: list[str]
+    notices: list[str] = field(default_factory=list)
+    metric: str = ""
+    scores: list[Score] = field(default_factory=list)
+    seeds: list[dict[str, Any]] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
+    shown: int | None = None
+    embedded: Embedded | None = None
+    environment: dict[str, Any] = field(default_factory=dict)
+
+
+def embed(
+    points: Tensor,
+    space: Space,
+    data: "Data | None",
+    node_ids: np.ndarray[Any, Any],
+    *,
+    extra: list[Column] | None = None,
+    quality: list[Quality] | None = None,
+    umap: bool = True,
+    tell: Tell = lambda _: None,
+) -> tuple[Embedded | None, list[str]]:
+    """Gather everything that the points of a graph can show. Points that are not finite are left out.
+
+    Args:
+        points: Shape ``(N, d)``.
+        space: Their space.
+        data: The graph, if it is at hand.
+        node_ids: Names of the nodes, shape ``(N,)``.
+        extra: More columns.
+        quality: Scores by groups that are known already.
+        umap: Lay out the points with UMAP, too.
+        tell: Hears what is being done.
+
+    Returns:
+        The embedding, or none if nothing can be shown of it; and notices of what was left out.
+    """
+    notices = []
+    columns = list(extra or [])
+    edges: np.ndarray[Any, Any] | None = None
+    if data is not None:
+        edges = _once(data.edge_index)
+        columns = _classes(data) + columns + _structure(data, edges, tell)
+    kept = points.isfinite().all(1)
+    if not bool(kept.all()):
+        lost = int((~kept).sum())
+        first = node_ids[int((~kept).nonzero()[0])]
+        notices.append(
+            f"{lost} of {len(points)} points are not finite, the first that of node {first!s}: they are left out of the views."
+        )
+        points, node_ids, edges, columns = _keep(kept, points, node_ids, edges, columns)
+        data = None
+    if len(points) == 0:
+        return None, notices
+    layouts: dict[str, Floats] = {}
+    if umap and len(points) >= FEWEST_NODES:
+        tell(f"nearest neighbours of {len(points):,} points in {space}")
+        neighbours = nearest_neighbours(points, space, min(projections.NEIGHBOURS, len(points) - 1))
+        tell("UMAP onto the sphere")
+        layouts["sphere"] = projections.umap_sphere(points, space, neighbours=neighbours)
+        tell("UMAP into the hyperbolic plane")
+        layouts["hyperboloid"] = projections.umap_hyperboloid(points, space, neighbours=neighbours)
+    precision, scores = None, list(quality or [])
+    if edges is not None and edges.shape[1] and len(points) > 1:
+        tell("how well neighbours are nearest points")
+        both = torch.from_numpy(np.concatenate((edges, edges[::-1]), axis=1).copy())
+        precision = metrics.node_precision(points, both, space)
+        scores += _precision_quality(precision, both, data)
+    return (
+        Embedded(
+            points,
+            space,
+            [str(each) for each in node_ids],
+            edges,
+            columns,
+            layouts,
+            projections.exact_view(points, space),
+            precision,
+            scores,
+        ),
+        notices,
+    )
+
+
+def _once(edge_index: Tensor) -> np.ndarray[Any, Any]:
+    """Return each undirected edge once, shape ``(2, E)``."""
+    source, target = edge_index.numpy()
+    return np.stack((source, target))[:, source < target]
+
+
+def _classes(data: "Data") -> list[Column]:
+    y = getattr(data, "y", None)
+    return [] if y is None else [Column.of_categories("class", y.numpy(), class_names(data))]
+
+
+def _structure(data: "Data", edges: np.ndarray[Any, Any], tell: Tell) -> list[Column]:
+    """Return community and degree of each node."""
+    tell("communities")
+    count = int(data.num_nodes or 0)
+    label = communities(edges, count)
+    names = [str(k + 1) for k in range(int(label.max()) + 1)]
+    degree = torch.bincount(data.edge_index[0], minlength=count).double().numpy()
+    return [Column.of_categories("community", label, names), Column("degree", degree)]
+
+
+def class_names(data: "Data") -> list[str]:
+    """Return the names of the classes, numbers if they have none."""
+    named = getattr(data, "classes", None)
+    return [str(each) for each in named] if named is not None else [str(k) for k in range(int(data.y.max()) + 1)]
+
+
+def _keep(
+    kept: Tensor,
+    points: Tensor,
+    node_ids: np.ndarray[Any, Any],
+    edges: np.ndarray[Any, Any] | None,
+    columns: list[Column],
+) -> tuple[Tensor, np.ndarray[Any, Any], np.ndarray[Any, Any] | None, list[Column]]:
+    """Return what is left of a graph when only some nodes are kept."""
+    mask = kept.numpy()
+    if edges is not None:
+        edges = (np.cumsum(mask) - 1)[edges[:, mask[edges].all(axis=0)]]
+    return points[kept], node_ids[mask], edges, [column.select(mask) for column in columns]
+
+
+def _precision_quality(precision: Tensor, edges: Tensor, data: "Data | None") -> list[Quality]:
+    """Return how well neighbours are nearest points, by degree and by class."""
+    degree = torch.bincount(edges[0], minlength=len(precision))
+    about = "Average precision: 1 if all neighbours of a node are nearer than every other node."
+    found = [Quality("Neighbours found, by degree", about, by_degree(precision, degree))]
+    if data is not None and getattr(data, "y", None) is not None:
+        found.append(Quality("Neighbours found, by class", about, by_class(precision, data.y, class_names(data))))
+    return found

@@ -1,0 +1,45 @@
+"""``qgcn report`` on real runs."""
+
+import json
+import re
+
+import pytest
+
+
+@pytest.fixture
+def run(command):
+    settings = ("--data", "ring-of-trees", "--space", "Q3,2", "--epochs", "5")
+    command.works("train", "reconstruction", *settings, "--out", "run")
+    return "run"
+
+
+def data_of(path):
+    text = path.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_report_is_written_beside_the_run(command, here, run):
+    out = command.works("report", run, "--no-umap")
+    assert "Written to run/report.html (0." in out
+    (subject,) = data_of(here / "run" / "report.html")["subjects"]
+    assert subject["name"] == "run"
+    assert len(subject["embedded"]["names"]) == 180
+    assert subject["embedded"]["layouts"] == {}
+
+
+def test_runs_are_compared_in_one_file_with_a_users_columns(command, here, run):
+    command.works("train", "reconstruction", "--data", "ring-of-trees", "--space", "H3", "--epochs", "2", "--out", "other")
+    (here / "nodes.csv").write_text("node,height\n" + "".join(f"{k},{k / 2}\n" for k in range(180)))
+    command.works("report", run, "other", "--no-umap", "--columns", "nodes.csv", "--out", "both.html")
+    subjects = data_of(here / "both.html")["subjects"]
+    assert [subject["name"] for subject in subjects] == ["run", "other"]
+    assert all("height" in [column["name"] for column in subject["embedded"]["columns"]] for subject in subjects)
+
+
+def test_what_is_wrong_is_said_in_one_line(command, here, run):
+    assert "nowhere holds no run" in command.fails("report", "nowhere")
+    assert "no file" in command.fails("report", run, "--no-umap", "--columns", "none.csv")
+    assert "has seeds 0 to 0, got 4" in command.fails("report", run, "--no-umap", "--seed", "4")
+    (here / "file").write_text("")
+    assert "is not a folder" in command.fails("report", run, "--no-umap", "--out", "file/report.html")
+    assert "RUN" in command.fails("report")

@@ -1,0 +1,275 @@
+"""The report in a real browser: every fixture ``show`` also checks that nothing is logged and no network is used."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from qgcn import geometry
+from qgcn.kernels import nearest_neighbours
+from qgcn.viz.projections import exact_view
+from qgcn.viz.report import render
+from reports import HOSTILE, subject_of
+
+SPACES = ["Q3,2", "Q4,1", "Q3,3", "Q2,4", "Q0,5", "H4", "S3", "E4", "K3", "H2xS2", "Q2,2xE2"]
+
+
+def exact_points(subject):
+    embedded = subject.embedded
+    return embedded.space.projx(embedded.points.double()).as_subclass(torch.Tensor)
+
+
+def rows(page, table):
+    found = page.locator(f"#{table} tbody tr").evaluate_all("rows => rows.map(r => [+r.dataset.node, +r.dataset.distance])")
+    return [int(node) for node, _ in found], [distance for _, distance in found]
+
+
+def test_click_shows_the_neighbours_that_the_library_finds(show, keep):
+    subject = subject_of()
+    page = show(render([subject]))
+    distance, index = nearest_neighbours(exact_points(subject), subject.embedded.space, 10)
+    page.click("[data-view=disk]")
+    for node in (0, 17):
+        x, y = page.evaluate(f"qgcn.explorer.stage.screenOf({node}).slice(0, 2)")
+        box = page.locator("canvas.points").bounding_box()
+        page.mouse.click(box["x"] + x, box["y"] + y)
+        assert page.locator(".inspector h3").inner_text() == f"node {node}"
+        found, lengths = rows(page, "nearest")
+        assert found == index[node].tolist()
+        np.testing.assert_allclose(lengths, distance[node].numpy(), rtol=1e-9)
+        linked, _ = rows(page, "neighbours")
+        ends = subject.embedded.edges
+        assert set(linked) == set(ends[1][ends[0] == node]) | set(ends[0][ends[1] == node])
+    keep(page, "selected")
+
+
+@pytest.fixture
+def spaces(show):
+    """Subjects in every kind of space, and a page that can be asked about each of them."""
+    subjects = [subject_of(name, count=24) for name in SPACES]
+    page = show(render(subjects))
+    page.evaluate(
+        "window.graphs = JSON.parse(document.getElementById('data').textContent).subjects.map((s) => new Graph(s.embedded))"
+    )
+    return page, subjects
+
+
+def test_distances_and_exact_view_are_those_of_the_library(spaces):
+    page, subjects = spaces
+    for k, subject in enumerate(subjects):
+        space, points = subject.embedded.space, exact_points(subject)
+        found = page.evaluate(f"Array.from({{length: 24}}, (_, i) => [...graphs[{k}].points.distancesFrom(i)])")
+        expected = space.pairwise_dist(points).fill_diagonal_(0).numpy()
+        np.testing.assert_allclose(np.array(found), expected, rtol=1e-7, atol=1e-7, err_msg=str(space))
+        script = "({points, embedded}) => Array.from({length: 24}, (_, i) => [...points.exact(points.at(i), embedded.exact)])"
+        view = exact_view(points, space).coordinates
+        seen = np.array(page.evaluate(f"({script})(graphs[{k}])"))[:, : view.shape[1]]
+        np.testing.assert_allclose(seen, view, rtol=1e-5, atol=1e-5, err_msg=str(space))
+
+
+def test_edges_are_geodesics_of_the_space(spaces):
+    """All steps of a path are equally long, and together as long as the distance."""
+    page, subjects = spaces
+    for k, subject in enumerate(subjects):
+        space, points = subject.embedded.space, exact_points(subject)
+        joined = [n for n in range(1, 24) if not hasattr(space, "is_connected") or space.is_connected(points[0], points[n])]
+        for node in (
+            joined[:3] if str(space) != "Q2,2xE2" else []
+        ):  # factors that no geodesic joins would need a rule of their own
+            path = page.evaluate(f"graphs[{k}].points.geodesic(0, {node}, 8).map((x) => [...x])")
+            x = torch.tensor(path, dtype=torch.float64)
+            steps = space.dist(x[:-1], x[1:])
+            torch.testing.assert_close(steps.sum(), space.dist(points[0], points[node]), rtol=1e-6, atol=1e-6)
+            torch.testing.assert_close(steps, steps.mean().expand(8), rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(x[[0, -1]], points[[0, node]], rtol=1e-7, atol=1e-7)
+
+
+def test_causal_types_are_told(show):
+    subject = subject_of("Q3,2", count=40)
+    points, space = subject.embedded.points, subject.embedded.space
+    points[0] = torch.tensor([1.0, 0, 0, 0, 0])
+    points[1] = torch.tensor([1.0, 1, 1, 0, 0])  # along a null direction
+    points[2] = torch.tensor([-math.cosh(1), 0, math.sinh(1), 0, 0])  # beyond what a geodesic reaches
+    page = show(render([subject]))
+    told = page.evaluate("Array.from({length: 40}, (_, j) => qgcn.explorer.graph.points.causalType(0, j))")[1:]
+    x = exact_points(subject)
+    form = {"beta": space.beta, "time_dim": 2}
+    expected = []
+    for other in x[1:]:
+        if not geometry.is_connected(x[0], other, **form):
+            expected.append("broken")
+        else:
+            sign = float(geometry.signed_sqdist(x[0], other, **form))
+            expected.append("null" if abs(sign) < 1e-12 else "space-like" if sign > 0 else "time-like")
+    assert told == expected
+    assert expected[:2] == ["null", "broken"]
+    assert set(expected) == {"null", "broken", "space-like", "time-like"}
+    path = page.evaluate("qgcn.explorer.graph.points.geodesic(0, 2, 8).map(x => [...x])")
+    np.testing.assert_allclose(path[-1], x[2].numpy(), atol=1e-6)  # the broken one arrives, too
+
+
+def test_search_finds_a_node_by_name_with_the_keyboard_alone(show):
+    page = show(render([subject_of()]))
+    page.focus("#search")
+    page.keyboard.type("NODE 1")
+    assert page.locator("#matches li").count() == 8
+    assert page.locator("#matches li").first.inner_text() == "node 1"
+    page.keyboard.press("ArrowDown")
+    wanted = page.locator("#matches li[aria-selected=true]").inner_text()
+    assert page.get_attribute("#search", "aria-activedescendant") == "match-1"
+    page.keyboard.press("Enter")
+    assert page.locator(".inspector h3").inner_text() == wanted
+    assert page.locator("#matches").is_hidden()
+    page.fill("#search", "nobody")
+    assert page.locator("#matches li").all_inner_texts() == ["no such node"]
+    page.keyboard.press("Enter")
+    assert page.locator(".inspector h3").inner_text() == wanted
+
+
+def test_views_switch_turn_and_zoom(show, keep):
+    page = show(render([subject_of("Q3,3")]))
+    page.focus("[data-view=disk]")
+    seen = []
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+        seen.append(page.get_attribute("[role=tab][aria-selected=true]", "data-view"))
+        keep(page, f"view-{seen[-1]}")
+        page.focus("canvas.points")
+        before = page.evaluate("qgcn.explorer.stage.screenOf(3)")
+        page.keyboard.press("ArrowLeft")
+        moved = page.evaluate("qgcn.explorer.stage.screenOf(3)")
+        assert math.dist(before[:2], moved[:2]) > 0.5
+        page.keyboard.press("+")
+        assert page.evaluate("qgcn.explorer.stage.zoom") > 1
+        page.keyboard.press("0")
+        np.testing.assert_allclose(page.evaluate("qgcn.explorer.stage.screenOf(3)"), before, atol=1e-6)
+        page.focus("[role=tab][aria-selected=true]")
+    assert seen == ["exact", "sphere", "hyperboloid", "disk"]
+
+
+def test_points_are_drawn_in_their_colours(show):
+    page = show(render([subject_of()]))
+    page.wait_for_timeout(200)
+    script = """() => {
+        const stage = qgcn.explorer.stage, gl = stage.gl, found = [];
+        stage.drawNow();
+        for (let k = 0; k < 40; k++) {
+            const [x, y] = stage.screenOf(k), pixel = new Uint8Array(4);
+            gl.readPixels(Math.round(x * stage.ratio), Math.round((stage.height - y) * stage.ratio), 1, 1, gl.RGBA,
+                gl.UNSIGNED_BYTE, pixel);
+            found.push([...pixel]);
+        }
+        return [found, Array.from(stage.colours)];
+    }"""
+    found, colours = page.evaluate(script)
+    drawn, wanted = np.array(found, dtype=float), np.array(colours, dtype=float).reshape(-1, 4)
+    shown = np.abs(drawn[:, :3] - wanted[:, :3]).max(axis=1) < 40  # others lie below a neighbour
+    assert shown.mean() > 0.7
+
+
+def test_colours_and_legend_follow_the_column(show):
+    page = show(render([subject_of()]))
+    assert page.locator("#colour option").all_inner_texts() == ["kind", "community", "degree"]
+    keys = page.locator(".legend .key")
+    assert [text.split()[0] for text in keys.all_inner_texts()] == ["even", "odd", "<b>bold</b>"]
+    keys.nth(1).click()
+    assert keys.nth(1).get_attribute("aria-pressed") == "true"
+    faint = page.evaluate("Array.from(qgcn.explorer.stage.colours).filter((_, k) => k % 4 === 3)")
+    assert all((alpha > 100) == (k % 3 == 1) for k, alpha in enumerate(faint))
+    page.select_option("#colour", label="degree")
+    assert page.locator(".legend .ramp").count() == 1
+
+
+def test_names_are_text_and_nothing_else(show, keep):
+    subject = subject_of(names=HOSTILE, words=[HOSTILE[0]], notices=[HOSTILE[1]], name=HOSTILE[2])
+    page = show(render([subject], {"words": [HOSTILE[1]], "facts": {HOSTILE[0]: HOSTILE[1]}}))
+    for k, name in enumerate(HOSTILE):
+        page.evaluate(f"qgcn.explorer.select({k}, true)")
+        shown = page.locator(".inspector h3").text_content()
+        assert shown == name if len(name) <= 80 else name.startswith(shown.removesuffix("\N{HORIZONTAL ELLIPSIS}"))
+        page.fill("#search", name[:20])
+        assert page.locator("#matches li").first.get_attribute("data-node") == str(k)
+        page.keyboard.press("Escape")
+    assert page.locator(".whole").text_content() == HOSTILE[-1]
+    assert page.evaluate("window.hacked === undefined")
+    assert page.locator("#report script, #report img").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    keep(page, "hostile-names")
+
+
+CONTRAST = """() => {
+    const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+    const light = (rgb) => rgb.slice(0, 3).map((v) => v / 255)
+        .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+    const poor = [];
+    for (const element of document.querySelectorAll("body *")) {
+        const text = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+        if (!text || !element.getClientRects().length || element.closest("script, noscript, canvas, .skip")) continue;
+        let ground = element, back = [0, 0, 0, 0];
+        while (ground) {
+            back = parse(getComputedStyle(ground).backgroundColor);
+            if (back.length < 4 || back[3] > 0) break;
+            ground = ground.parentElement;
+        }
+        const style = getComputedStyle(element), ink = parse(element instanceof SVGElement ? style.fill : style.color);
+        const [a, b] = [light(ink), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+        if (ratio < 4.5) poor.push([element.tagName, element.textContent.slice(0, 30), ratio]);
+    }
+    return poor;
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_text_has_readable_contrast(show, keep, theme):
+    page = show(
+        render([subject_of(notices=["Something is missing."])], {"words": ["Tree-like."], "facts": {"delta": 0.5}}), theme=theme
+    )
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    page.evaluate("qgcn.explorer.select(2)")
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert page.evaluate(CONTRAST) == []
+    keep(page, theme)
+    page.click("#theme")
+    assert page.evaluate("document.documentElement.dataset.theme") != theme
+    assert page.evaluate(CONTRAST) == []
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(show, keep):
+    page = show(render([subject_of(), subject_of("H4")]), width=360, height=740)
+    page.evaluate("qgcn.explorer.select(2)")
+    keep(page, "phone")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_runs_are_compared_side_by_side(show, keep):
+    page = show(render([subject_of("Q3,2"), subject_of("H4", scores=[]), subject_of("H2xS2")]))
+    assert page.locator("#comparison tbody tr").count() == 3
+    assert page.locator(".mini").count() == 3
+    assert page.locator("#overview h2").inner_text() == "What was run: run Q3,2"
+    page.locator(".mini").nth(2).click()
+    assert page.locator("#overview h2").inner_text() == "What was run: run H2xS2"
+    assert page.evaluate("qgcn.explorer.graph.embedded.space.name") == "H2xS2"
+    page.evaluate("qgcn.explorer.select(1)")
+    assert page.locator("#nearest thead th").all_inner_texts() == ["node", "distance", "linked"]  # no causal types here
+    keep(page, "comparison")
+
+
+def test_figures_have_labels_for_screen_readers(show):
+    charts = [{"title": "delta", "kind": "bars", "x": [0, 0.5, 1], "y": [0.5, 0.3, 0.2]}]
+    charts.append({"title": "spectrum", "kind": "line", "x": [0, 1, 2], "y": [3, 1, -1]})
+    page = show(render([subject_of()], {"charts": charts}))
+    assert page.locator("#analysis svg").count() == 2
+    assert page.locator("#analysis rect").count() == 3
+    assert all(page.locator("svg[role=img]").evaluate_all("all => all.map(each => each.getAttribute('aria-label'))"))
+    assert "40 nodes embedded in Q3,2" in page.get_attribute("canvas.points", "aria-label")
+    is_named = "e.textContent.trim() || e.getAttribute('aria-label') || (e.labels && e.labels.length)"
+    assert page.locator("button, select, input").evaluate_all(f"all => all.every((e) => {is_named})")
+
+
+def test_a_run_without_an_embedding_is_told_of(show):
+    page = show(render([subject_of(embedded=None, notices=["There is no embedding yet."])]))
+    assert page.locator("#explore").is_hidden()
+    assert page.locator(".notice").inner_text() == "There is no embedding yet."
+    assert page.locator("#curves svg").count() == 2

@@ -1,0 +1,34 @@
+import numpy as np
+import torch
+
+from qgcn.data import stochastic_block
+from qgcn.viz.quality import Group, auc_by_degree, by_class, by_degree, communities, degree_bands
+
+
+def test_degree_bands_double_and_hold_every_node_once():
+    degree = torch.tensor([0, 1, 2, 3, 4, 5, 8, 9, 100])
+    bands = degree_bands(degree)
+    assert [name for name, _ in bands] == ["0", "1", "2", "3–4", "5–8", "9–16", "65–128"]  # noqa: RUF001
+    assert torch.stack([mask for _, mask in bands]).sum(0).tolist() == [1] * 9
+
+
+def test_groups_are_means_of_what_is_known():
+    values = torch.tensor([1.0, 0.0, torch.nan, 0.5])
+    assert by_degree(values, torch.tensor([1, 1, 1, 2])) == [Group("1", 2, 0.5), Group("2", 1, 0.5)]
+    assert by_class(values, torch.tensor([0, 1, 1, -1]), ["a", "b", "c"]) == [Group("a", 1, 1.0), Group("b", 1, 0.0)]
+
+
+def test_auc_by_degree_sorts_edges_by_their_lower_end():
+    pairs = torch.tensor([[0, 1, 0, 1], [2, 2, 1, 2]])  # two edges, then two pairs that are none
+    logits = torch.tensor([2.0, 0.0, 1.0, 1.0])
+    found = auc_by_degree(pairs, logits, 2, torch.tensor([1, 2, 5]))
+    assert found == [Group("1", 1, 1.0), Group("2", 1, 0.0)]
+
+
+def test_communities_are_found_and_sorted_by_size():
+    edge_index, block = stochastic_block((40, 30, 20), within=0.5, between=0.005)
+    label = communities(edge_index.numpy(), 90)
+    assert np.all(np.diff(np.bincount(label)) <= 0)
+    assert len(np.unique(label)) == 3
+    for k in range(3):
+        assert len(np.unique(block.numpy()[label == k])) == 1

@@ -1,0 +1,166 @@
+"""What a run folder tells, finished or not: real runs, trained here."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from qgcn import metrics
+from qgcn.training import Config, Run
+from qgcn.viz.runs import read_run
+
+
+def train(folder, **settings):
+    run = Run.start(Config.checked({"epochs": 3, "seeds": 1, **settings}), folder)
+    run.train()
+    return run
+
+
+@pytest.fixture(scope="module")
+def classified(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "blocks"
+    settings = {"task": "classification", "data": "stochastic-block", "space": "Q3,2", "seeds": 2, "epochs": 30}
+    return folder, train(folder, **settings)
+
+
+@pytest.fixture
+def copy(classified, tmp_path):
+    """A run folder to spoil."""
+    shutil.copytree(classified[0], tmp_path / "blocks")
+    return tmp_path / "blocks"
+
+
+def test_a_classification_is_told_with_what_the_library_found(classified):
+    folder, run = classified
+    subject = read_run(folder, umap=False)
+    assert subject.name == "blocks"
+    assert subject.notices == []
+    scores = {score.name: score.mean for score in subject.scores}
+    assert scores["accuracy"] == pytest.approx(np.mean([each["test"]["accuracy"] for each in run.results]))
+    assert [curve.seed for curve in subject.curves] == [0, 1]
+    embedded = subject.embedded
+    points, space = run.embedding(0)
+    torch.testing.assert_close(embedded.points, points)
+    assert str(embedded.space) == "Q3,2"
+    torch.testing.assert_close(embedded.space.beta, space.beta)
+    expected = ["class", "predicted class", "right or wrong", "split", "community", "degree"]
+    assert [column.name for column in embedded.columns] == expected
+    by_class, by_degree = (
+        next(each for each in embedded.quality if each.title == f"Test nodes right, by {by}") for by in ("class", "degree")
+    )
+    for quality in (by_class, by_degree):
+        right = sum(group.count * group.score for group in quality.groups) / sum(group.count for group in quality.groups)
+        assert right == pytest.approx(run.results[0]["test"]["accuracy"])
+    both = run.data.edge_index
+    assert embedded.precision.nanmean() == pytest.approx(float(metrics.mean_average_precision(points, both, space)), rel=1e-4)
+    assert "240 nodes" in subject.words[0]
+    assert "test nodes correctly" in subject.words[2]
+
+
+def test_another_seed_can_be_shown(classified):
+    folder, run = classified
+    subject = read_run(folder, umap=False, seed=1)
+    torch.testing.assert_close(subject.embedded.points, run.embedding(1)[0])
+    assert subject.shown == 1
+    with pytest.raises(ValueError, match="has seeds 0 to 1, got 7"):
+        read_run(folder, umap=False, seed=7)
+
+
+def test_links_are_scored_by_degree(tmp_path):
+    run = train(tmp_path / "links", task="links", data="ring-of-trees", space="H4", model="hgcn", epochs=10)
+    subject = read_run(tmp_path / "links", umap=False)
+    (edges, *_) = subject.embedded.quality
+    assert edges.title == "Test edges told apart, by degree"
+    assert sum(group.count for group in edges.groups) == run.task.links.test.shape[1]
+    whole = sum(group.count * group.score for group in edges.groups) / run.task.links.test.shape[1]
+    assert whole == pytest.approx(run.results[0]["test"]["roc_auc"], abs=1e-6)
+    assert "guessing gives 50 %" in subject.words[2]
+
+
+def test_a_reconstruction_in_a_product_is_told(tmp_path):
+    train(tmp_path / "run", task="reconstruction", data="ring-of-trees", space="H2xS2")
+    subject = read_run(tmp_path / "run", umap=False)
+    assert "a product of hyperbolic space (2 dimensions) and a sphere (2 dimensions)" in subject.words[0]
+    assert "came near the last epoch" in subject.words[-1]
+    assert subject.embedded.exact.axes == ("distance from the origin in H2", "distance from the origin in S2")
+
+
+def test_an_unfinished_run_is_told_as_far_as_it_got(copy, classified):
+    (copy / "results.json").unlink()
+    shutil.rmtree(copy / "embeddings")
+    shutil.rmtree(copy / "weights")
+    subject = read_run(copy, umap=False)
+    assert subject.words[1].startswith("The run is not finished: it has got to epoch 30 of 30")
+    assert subject.notices == ["Seed 0 is not finished: its embedding is that of the checkpoint at epoch 30."]
+    torch.testing.assert_close(subject.embedded.points, classified[1].embedding(0)[0])
+    assert subject.scores == []
+    shutil.rmtree(copy / "checkpoints")
+    bare = read_run(copy, umap=False)
+    assert bare.embedded is None
+    assert bare.notices == ["There is no embedding yet: the run wrote none before it stopped."]
+    assert len(bare.curves) == 2
+
+
+def test_a_line_cut_short_is_left_out(copy):
+    path = copy / "metrics.jsonl"
+    path.write_text(path.read_text()[:-20])
+    assert len(read_run(copy, umap=False).curves[1].epoch) == 29
+
+
+def test_a_graph_that_is_gone_leaves_the_points(tmp_path):
+    edges = tmp_path / "edges.csv"
+    edges.write_text("a,b\nb,c\nc,d\nd,a\na,c\n")
+    train(tmp_path / "run", task="reconstruction", data=str(edges), space="Q2,2")
+    edges.unlink()
+    subject = read_run(tmp_path / "run", umap=False)
+    (notice,) = subject.notices
+    assert notice.startswith("The graph is not at hand (no file and no data set")
+    assert subject.embedded.names == ["a", "b", "c", "d"]
+    assert subject.embedded.edges is None
+    assert subject.embedded.columns == []
+    edges.write_text("a,b\nb,z\n")
+    (notice,) = read_run(tmp_path / "run", umap=False).notices
+    assert "has other nodes now" in notice
+
+
+def spoil(path, change):
+    with np.load(path) as content:
+        arrays = dict(content)
+    change(arrays)
+    np.savez(path, **arrays)
+
+
+def test_points_that_are_not_finite_are_left_out(copy):
+    def some(arrays):
+        arrays["points"][[2, 5]] = np.nan
+
+    spoil(copy / "embeddings" / "seed-0.npz", some)
+    subject = read_run(copy, umap=False)
+    assert subject.notices == ["2 of 240 points are not finite, the first that of node 2: they are left out of the views."]
+    embedded = subject.embedded
+    assert len(embedded.names) == len(embedded.points) == 238
+    assert "2" not in embedded.names
+    assert embedded.edges.max() < 238
+    assert torch.isfinite(embedded.points).all()
+    assert all(len(column.values) == 238 for column in embedded.columns)
+
+    def everything(arrays):
+        arrays["points"][:] = np.nan
+
+    spoil(copy / "embeddings" / "seed-0.npz", everything)
+    assert read_run(copy, umap=False).embedded is None
+
+
+def test_damaged_files_are_named(copy):
+    (copy / "embeddings" / "seed-0.npz").write_bytes(b"no zip")
+    with pytest.raises(ValueError, match=r"seed-0.npz is damaged or no embedding"):
+        read_run(copy, umap=False)
+    (copy / "results.json").write_text("{")
+    with pytest.raises(ValueError, match=r"results.json is damaged"):
+        read_run(copy, umap=False)
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match="holds no run"):
+        read_run(tmp_path)
