@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from qgcn.kernels.backends import choose, module_of
 from qgcn.kernels.graph import Chunk, Neighbourhoods, Words, rows_at_once
-from qgcn.kernels.metric import Metric, Shape, reach_of, shape_of, sizes_of
+from qgcn.kernels.metric import Metric, Shape, factors_of, reach_of, shape_of, sizes_of
 
 __all__ = ["log_partition"]
 
@@ -44,7 +44,7 @@ def log_partition(
     path = choose(x, manifold)
     if path == "eager":
         return _eager(x, graph, manifold, tau, squared, others)
-    factors = manifold.factors or ()
+    factors = factors_of(manifold) or ()
     words = (graph.itself, graph.itself) if others else graph.itself_and_neighbours
     apply: Any = _LogPartition.apply
     result: Tensor = apply(x, sizes_of(factors, x), tau, words, shape_of(factors), squared, module_of(path), group)
@@ -74,7 +74,7 @@ class _LogPartition(Function):
         shift = torch.where(log > -math.inf, -log, -math.inf)  # of an empty sum nothing depends on anything
         ctx.save_for_backward(x, reach, sizes, tau, shift)
         ctx.rest = words, shape, squared, kernels, group
-        return log * math.log(2) + 0 * x.sum()  # NaN if a point is not finite, whatever comparisons made of it
+        return log * math.log(2) + (0 * x).sum()  # NaN if a point is not finite, whatever comparisons made of it
 
     @staticmethod
     @once_differentiable
