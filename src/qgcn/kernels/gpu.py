@@ -298,13 +298,15 @@ def _distance_kernel(
     x = _rows_of(x_ptr, columns, inside, D)
     reach = _rows_of(reach_ptr, columns, inside, F)
     local = tl.program_id(1) * rows_each
+    to = out_ptr + local.to(tl.int64) * n + columns  # more entries than 32 bits count
     for i in range(local, tl.minimum(local + rows_each, num_rows)):
         row = first_row + i
         length = tl.zeros([COLUMNS], tl.float32)
         for f in tl.static_range(F):
             square, _, _, _ = _factor(x, reach, x_ptr + row * D, reach_ptr + row * F, sizes_ptr, SHAPE, f)
             length += square * tl.load(sizes_ptr + f)
-        tl.store(out_ptr + i.to(tl.int64) * n + columns, tl.sqrt(length), mask=inside)
+        tl.store(to, tl.sqrt(length), mask=inside)
+        to += n
 
 
 # --- what is launched ------------------------------------------------------------------------------------------------------
