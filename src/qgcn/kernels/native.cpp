@@ -451,24 +451,27 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
         thread_local std::vector<int64_t> within;
         distance.resize(n);
         distances_from(space, points, row, distance.data());
+        bool sane = true;
+        for (int j = 0; j < n; ++j) sane &= distance[j] == distance[j];
+        if (!sane) {  // what is no number can neither be sorted nor counted
+            out[i] = std::numeric_limits<double>::quiet_NaN();
+            return;
+        }
         bound.clear();
         for (int64_t e = start[row]; e < start[row + 1]; ++e) bound.push_back(distance[target[e]]);
         std::sort(bound.begin(), bound.end());
         within.assign(bound.size() + 1, 0);
         const float last = bound.empty() ? -INF : bound.back();
-        bool sane = true;
         distance[row] = 0;
-        for (int j = 0; j < n; ++j) {  // count each point at the first bound it is within
-            sane &= distance[j] == distance[j];
+        for (int j = 0; j < n; ++j)  // count each point at the first bound it is within
             if (distance[j] <= last) ++within[std::lower_bound(bound.begin(), bound.end(), distance[j]) - bound.begin()];
-        }
         double total = 0;
         int64_t points_within = -1;  // not the node itself, which is within every bound
         for (size_t b = 0, equal; b < bound.size(); b = equal) {
             for (equal = b; equal < bound.size() && bound[equal] == bound[b]; ++equal) points_within += within[equal];
             total += static_cast<double>(equal - b) * static_cast<double>(equal) / static_cast<double>(points_within);
         }
-        out[i] = !sane ? std::numeric_limits<double>::quiet_NaN() : bound.empty() ? 0.0 : total / bound.size();
+        out[i] = bound.empty() ? 0.0 : total / bound.size();
     });
 }
 
