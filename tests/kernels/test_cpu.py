@@ -37,7 +37,9 @@ except ValueError as error:
 def run(**changes):
     """Run the code in a process with these variables changed; return what it says."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **changes}
-    result = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False, timeout=120)
+    result = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
     assert result.returncode == 0, result.stderr
     return result.stdout.splitlines()
 
