@@ -8,11 +8,11 @@ Contenders, each beside our kernels with the same objective in the same space (1
 - PyKeOps: LazyTensors, all others in the denominator, because it cannot leave out the pairs of a sparse graph.
 - geoopt: a shallow embedding with ``geoopt.Lorentz``: the distances of all pairs, a softmax over all others.
 
-At the smallest size all contenders must give the same loss. Rounds alternate in a random order, as in ``geometry.py``; times are
-medians, ratios medians of the ratios of each round to our kernels: above 1 we are faster. A contender that would take longer than
-``--seconds`` a step is left out of larger sizes, one that runs out of memory is shown as such. On a GPU memory is what PyTorch
-allocated at its peak, on the CPU how much the process grew, both above what was there before the step. "of peak" is the rate of
-arithmetic of our step over that of a large float32 matrix product in the same run.
+At the smallest size all contenders must give the same loss. Rounds alternate in a random order, as in ``geometry.py``; times
+are medians, ratios medians of the ratios of each round to our kernels: above 1 we are faster. A contender that would take longer
+than ``--seconds`` a step is left out of larger sizes, one that runs out of memory is shown as such. On a GPU memory is what
+PyTorch allocated at its peak, on the CPU how much the process grew, both above what was there before the step. "of peak" is the
+rate of arithmetic of our step over that of a large float32 matrix product in the same run.
 """
 
 import argparse
@@ -193,7 +193,7 @@ def out_of_memory(error: Exception) -> bool:
 
 
 def operations(space: str) -> int:
-    """Return floating-point operations of a step of our kernels for each ordered pair; a fused multiplication and addition is two.
+    """Return floating-point operations of a step of our kernels for each ordered pair; a fused multiply-add is two.
 
     Counted by hand from ``kernels/gpu.py`` for one quadric of ``d`` coordinates, ``t`` of them negative. Comparisons, choices,
     absolute values, loads and bits are not counted; a root, a logarithm, a power and a division count as one each.

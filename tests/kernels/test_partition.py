@@ -266,8 +266,8 @@ def test_two_processes_give_the_loss_and_the_gradients_of_one(tmp_path):
         ("Q2,2", 20, "symmetric", "eager", torch.float64),
     ]:
         points = settled_points(parse_space(name), n)
-        for options in ({"denominator": "others", "squared": False}, {"balance": True}):
-            cases.append((path, dtype, name, points, edges_of(kind, n), options))
+        choices = ({"denominator": "others", "squared": False}, {"balance": True})
+        cases += [(path, dtype, name, points, edges_of(kind, n), options) for options in choices]
     torch.save(cases, tmp_path / "given")
     arguments = [str(tmp_path / name) for name in ("meeting", "given", "results")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "GLOO_SOCKET_IFNAME": "lo"}
