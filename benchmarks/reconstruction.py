@@ -9,7 +9,7 @@ Contenders, each beside our kernels with the same objective in the same space (1
 - geoopt: a shallow embedding with ``geoopt.Lorentz``: the distances of all pairs, a softmax over all others.
 
 At the smallest size all contenders must give the same loss. Rounds alternate in a random order, as in ``geometry.py``; times
-are medians, ratios medians of the ratios of each round to our kernels: above 1 we are faster. A contender that would take longer
+are medians, ratios medians of the ratios of each round to our kernels: above 1 we are faster. A contender that would take more
 than ``--seconds`` a step is left out of larger sizes, one that runs out of memory is shown as such. On a GPU memory is what
 PyTorch allocated at its peak, on the CPU how much the process grew, both above what was there before the step. "of peak" is the
 rate of arithmetic of our step over that of a large float32 matrix product in the same run.
