@@ -97,3 +97,34 @@ def awkward_pairs(n, s, t, beta, dtype, seed=0):
         pairs += [(pole, pole + step), (pole, -(pole + step)), (pole + step, pole), (pole + step, pole + 2 * step)]
     x, y = (torch.cat(side) for side in zip(*pairs, strict=True))
     return x.contiguous(), y.contiguous()
+
+
+def settled_points(space, n, *, std=0.7, seed=0, margin=0.01):
+    """Return ``n`` float32 points of a space, none next to the null cone of another or to that of its antipode.
+
+    There the slope of the distance jumps or is infinite, and a rounded point may lie on either side: gradients of two
+    roundings of the same points agree elsewhere only.
+    """
+    kept = torch.empty(0, space.ambient_dim, dtype=torch.float64)
+    for attempt in range(1000):
+        drawn = space.random(n, space.ambient_dim, std=std, dtype=torch.float64, generator=generator(1000 * seed + attempt))
+        for x in drawn.as_subclass(torch.Tensor):
+            if len(kept) < n and _settled(space, x, kept, margin):
+                kept = torch.cat((kept, x[None]))
+        if len(kept) == n:
+            return kept.float()
+    raise AssertionError(f"{space} has no {n} such points")
+
+
+def _settled(space, x, others, margin):
+    first, fine = 0, torch.ones(len(others), dtype=torch.bool)
+    for size, time_dim, beta in space.factors:
+        part = slice(first, first + size)
+        first += size
+        if beta is None:
+            continue
+        cosine = geometry.inner(x[part], others[:, part], time_dim=time_dim) / beta
+        fine &= (cosine + 1).abs() > margin
+        if 1 < time_dim < size:
+            fine &= (cosine - 1).abs() > margin
+    return bool(fine.all())

@@ -1,8 +1,10 @@
 import pytest
 import torch
 
+from cases import points_at_radius
+from qgcn import parse_space
 from qgcn.kernels import Neighbourhoods
-from qgcn.kernels.graph import CHUNK_ENTRIES, rows_at_once
+from qgcn.kernels.graph import CHUNK_ENTRIES, WORD, Words, check_on_manifold, rows_at_once
 
 
 def test_neighbourhoods_are_sorted_sets_without_loops():
@@ -56,3 +58,61 @@ def test_rows_at_once_refuses_what_is_no_number_of_rows():
         rows_at_once(5, 0)
     with pytest.raises(TypeError, match="chunk must be an int or None, got float"):
         rows_at_once(5, 2.0)
+
+
+@pytest.mark.parametrize("n", [1, 5, 31, 32, 33, 64, 100])
+@pytest.mark.parametrize("share", [0.0, 0.05, 1.0])
+def test_words_hold_exactly_the_pairs_given(n, share):
+    matrix = torch.rand(n, n, generator=torch.Generator().manual_seed(n)) < share
+    row, column = matrix.nonzero().T if share else (torch.arange(n), torch.arange(n))
+    words = Words.of(row, column, n)
+    assert (words.start.dtype, words.word.dtype, words.bits.dtype) == (torch.int32,) * 3
+    found = torch.zeros(n, n, dtype=torch.bool)
+    for node in range(n):
+        own = slice(int(words.start[node]), int(words.start[node + 1]))
+        assert words.word[own].tolist() == sorted(set(words.word[own].tolist()))
+        assert 2**words.steps > own.stop - own.start
+        for word, bits in zip(words.word[own].tolist(), words.bits[own].tolist(), strict=True):
+            assert bits != 0
+            for place in range(WORD):
+                if bits >> place & 1:
+                    found[node, word * WORD + place] = True
+    expected = torch.zeros(n, n, dtype=torch.bool)
+    expected[row, column] = True
+    assert torch.equal(found, expected)
+
+
+def test_symmetric_graphs_share_their_words():
+    there = torch.tensor([[0, 1, 2], [1, 2, 3]])
+    both = Neighbourhoods.of(torch.cat((there, there.flip(0)), dim=1), 4)
+    assert both.symmetric
+    assert both.itself_and_neighbours[0] is both.itself_and_neighbours[1]
+    one = Neighbourhoods.of(there, 4)
+    assert not one.symmetric
+    words, back = one.itself_and_neighbours
+    assert words.bits.tolist() == [0b0011, 0b0110, 0b1100, 0b1000]
+    assert back.bits.tolist() == [0b0001, 0b0011, 0b0110, 0b1100]
+    assert one.itself.bits.tolist() == [1, 2, 4, 8]
+
+
+@pytest.mark.parametrize("name", ["Q2,2", "H3", "S3", "H2xS2", "Q2,2xE2"])
+def test_points_off_the_manifold_are_refused_and_rounded_ones_are_not(name):
+    space = parse_space(name)
+    x = space.random(20, space.ambient_dim, std=3.0, generator=torch.Generator().manual_seed(0)).as_subclass(torch.Tensor)
+    check_on_manifold(x, space)
+    with pytest.raises(ValueError, match=rf"x must be points of {name}: <x, x> is not -1"):
+        check_on_manifold(1.01 * x, space)
+    with pytest.raises(ValueError, match=rf"{space.ambient_dim} coordinates in {name}, got shape \(20, 2\)"):
+        check_on_manifold(x[:, :2], space)
+
+
+def test_points_far_out_are_on_the_manifold_up_to_rounding():
+    for radius in (5.0, 15.0, 30.0):
+        check_on_manifold(points_at_radius(20, 3, 3, -1.0, radius, torch.float32), parse_space("Q3,3"))
+
+
+def test_a_metric_that_is_no_manifold_of_geoopt_says_nothing_of_its_points():
+    class Metric:
+        pass
+
+    check_on_manifold(torch.zeros(2, 2), Metric())

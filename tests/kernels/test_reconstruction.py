@@ -242,6 +242,9 @@ def test_an_optimiser_of_geoopt_can_follow_it():
         ({"temperature": math.nan}, ValueError, "temperature must be positive and finite, got nan"),
         ({"temperature": True}, TypeError, "temperature must be a number or a tensor, got bool"),
         ({"temperature": torch.ones(2)}, ValueError, r"temperature must have one element, got shape \(2,\)"),
+        ({"manifold": parse_space("S1")}, ValueError, "x must be points of S1: <x, x> is not -1"),
+        ({"manifold": parse_space("H1")}, ValueError, "x must be points of H1: x is not on the upper sheet"),
+        ({"manifold": parse_space("E3")}, ValueError, r"3 coordinates in E3, got shape \(3, 2\)"),
         ({"denominator": "all"}, ValueError, "denominator must be one of negatives, others, paper, got 'all'"),
     ],
 )

@@ -48,11 +48,11 @@ def use_backend(name: Backend) -> Iterator[None]:
 
 def choose(x: Tensor, factors: tuple[Factor, ...] | None) -> Backend:
     """Return the path for points of this type on this device in this space, and remember it."""
-    why = {name: _obstacle(name, x, factors) for name in get_args(Backend)}
     forced = _forced.get()
-    if forced is not None and why[forced]:
-        raise ValueError(f"backend {forced} cannot be used: {why[forced]}")
-    found: Backend = forced or next(name for name in get_args(Backend) if not why[name])
+    if forced is not None and (why := _obstacle(forced, x, factors)):
+        raise ValueError(f"backend {forced} cannot be used: {why}")
+    names: tuple[Backend, ...] = get_args(Backend)
+    found = next(name for name in names if _obstacle(name, x, factors) is None) if forced is None else forced
     _last.set(found)
     return found
 
@@ -64,11 +64,17 @@ def _obstacle(name: Backend, x: Tensor, factors: tuple[Factor, ...] | None) -> s
         return f"points are {x.dtype}, expected torch.float32"
     if factors is None:
         return "the space has a factor that is neither flat nor a quadric"
+    if x.shape[1] != (expected := sum(factor.size for factor in factors)):  # kernels would read what is not there
+        raise ValueError(f"x must have {expected} coordinates in its space, got shape {tuple(x.shape)}")
     if name == "triton":
         if importlib.util.find_spec("triton") is None:
             return "triton is not installed"
         return None if x.is_cuda or _interpreted() else f"points are on {x.device}, expected a GPU"
-    return cpu.obstacle() if x.device.type == "cpu" else f"points are on {x.device}, expected the CPU"
+    if x.device.type != "cpu":
+        return f"points are on {x.device}, expected the CPU"
+    if len(factors) > cpu.MOST_FACTORS:
+        return f"the space has {len(factors)} factors, expected at most {cpu.MOST_FACTORS}"
+    return cpu.obstacle()
 
 
 def _interpreted() -> bool:

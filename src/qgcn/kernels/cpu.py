@@ -23,7 +23,19 @@ from qgcn.kernels.graph import WORD, Words
 from qgcn.kernels.metric import Shape
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
 
-__all__ = ["average_precision", "distances", "edge_energy", "edge_gradient", "log_sum", "log_sum_gradient", "obstacle"]
+__all__ = [
+    "MOST_FACTORS",
+    "average_precision",
+    "distances",
+    "edge_energy",
+    "edge_gradient",
+    "log_sum",
+    "log_sum_gradient",
+    "obstacle",
+]
+
+MOST_FACTORS: Final = 64
+"""Factors that a space may have: a row's sums for each are kept at hand."""
 
 _SOURCE: Final = Path(__file__).with_name("native.cpp")
 _FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
@@ -42,17 +54,17 @@ def obstacle() -> str | None:
 @cache
 def _library() -> ctypes.CDLL | str:
     """Load the compiled functions, compiling them if need be; or say what is in the way."""
-    compiler = next(
-        (path for name in (os.environ.get("CXX"), "c++", "g++", "clang++") if name and (path := shutil.which(name))), None
-    )
+    named = os.environ.get("CXX")
+    names = (named,) if named else ("c++", "g++", "clang++")
+    compiler = next((found for name in names if (found := shutil.which(name))), None)
     if compiler is None:
-        return "no C++ compiler was found (c++, g++, clang++, or the one named by $CXX)"
+        return f"no C++ compiler was found: looked for {', '.join(names)}{' as named by $CXX' if named else ''}"
     try:
         path = _cache_folder() / f"native-{_fingerprint(compiler)}.so"
         if not path.exists():
             _compile(compiler, path)
         return ctypes.CDLL(str(path))
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # without a home there is no cache folder
         return f"the compiled functions could not be kept or loaded: {error}"
     except subprocess.SubprocessError as error:
         said = getattr(error, "stderr", None) or str(error)
@@ -62,7 +74,7 @@ def _library() -> ctypes.CDLL | str:
 def _cache_folder() -> Path:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qgcn" / "kernels"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if folder.stat().st_uid != os.getuid():  # what lies there will be run
+    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():  # what lies there will be run
         raise OSError(f"{folder} belongs to someone else")
     return folder
 
@@ -73,7 +85,7 @@ def _fingerprint(compiler: str) -> str:
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else [platform.processor()]
     kind = [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603
-    parts = (_SOURCE.read_text(), " ".join(_FLAGS), version, platform.machine(), *kind)
+    parts = (_SOURCE.read_text(), " ".join(_FLAGS), str(MOST_FACTORS), version, platform.machine(), *kind)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -81,7 +93,7 @@ def _compile(compiler: str, path: Path) -> None:
     """Compile into a file beside, then rename: two processes may do so at once."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
-        command = [compiler, *_FLAGS, *_FLAGS_ALWAYS, "-o", str(made), str(_SOURCE)]
+        command = [compiler, *_FLAGS, *_FLAGS_ALWAYS, f"-DMOST_FACTORS={MOST_FACTORS}", "-o", str(made), str(_SOURCE)]
         subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603
         made.replace(path)
 
@@ -160,7 +172,7 @@ def log_sum_gradient(
     """Return weighted sums over pairs of half the slope of the energy by the row's point, and of those by energy and sizes."""
     library: Any = _library()
     call = _Call(x, reach, sizes, shape)
-    n, d = x.shape
+    d = x.shape[1]
     stride = call.by_coordinate[0].shape[1]
     to_x, to_rest = torch.empty(len(rows), d), torch.empty(len(rows), len(shape) + 1)
     library.log_sum_gradient(

@@ -1,8 +1,8 @@
 r"""Sums over all pairs of points on a GPU, in Triton.
 
 One thread holds a few points in registers and meets all others, one after the other, as in a simulation of bodies: per pair
-only arithmetic, no memory that grows with pairs. Pairs left out are bits of words of 32 columns, read once a word. Gradients are
-gathered by row from both ends of a pair, so nothing is added atomically and results do not depend on the order of threads.
+only arithmetic, no memory that grows with pairs. Pairs left out are bits of words of 32 columns, read once a word. Gradients
+are gathered by row from both ends of a pair, so nothing is added atomically and results do not depend on the order of threads.
 """
 
 from typing import Any, Final
@@ -36,7 +36,7 @@ _LARGE: Final = tl.constexpr(4096.0)  # above it c and its sine are the same num
 
 
 @triton.jit
-def _difference(x, scale, y, FLAT: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+def _difference(x, scale, y, FLAT: tl.constexpr):
     """Return ``x - scale * y``."""
     if FLAT:
         return x - y
@@ -44,11 +44,11 @@ def _difference(x, scale, y, FLAT: tl.constexpr):  # type: ignore[no-untyped-def
 
 
 @triton.jit
-def _factor(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+def _factor(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):
     """Return, of one factor: squared length, scale of the difference, slope over the scale, derivative by the size."""
-    FIRST: tl.constexpr = SHAPE[F][0]  # noqa: N806
-    SIZE: tl.constexpr = SHAPE[F][1]  # noqa: N806
-    TIME: tl.constexpr = SHAPE[F][2]  # noqa: N806
+    FIRST: tl.constexpr = SHAPE[F][0]
+    SIZE: tl.constexpr = SHAPE[F][1]
+    TIME: tl.constexpr = SHAPE[F][2]
     total = tl.zeros_like(x[FIRST])
     one = total + 1.0
     if TIME == 0:
@@ -119,20 +119,20 @@ def _factor(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexp
 
 
 @triton.jit
-def _rows_of(pointer, rows, inside, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+def _rows_of(pointer, rows, inside, WIDTH: tl.constexpr):
     """Load one number a row for each column of a matrix of ``WIDTH`` columns."""
     values = ()
     for k in tl.static_range(WIDTH):
-        values = values + (tl.load(pointer + rows * WIDTH + k, mask=inside, other=1.0),)  # noqa: RUF005
+        values = values + (tl.load(pointer + rows * WIDTH + k, mask=inside, other=1.0),)
     return values
 
 
 @triton.jit
-def _one_of(pointer, row, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+def _one_of(pointer, row, WIDTH: tl.constexpr):
     """Load one row, the same for all threads, of a matrix of ``WIDTH`` columns."""
     values = ()
     for k in tl.static_range(WIDTH):
-        values = values + (tl.load(pointer + row * WIDTH + k),)  # noqa: RUF005
+        values = values + (tl.load(pointer + row * WIDTH + k),)
     return values
 
 
@@ -140,7 +140,7 @@ def _one_of(pointer, row, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def] 
 
 
 @triton.jit
-def _seek(start_ptr, word_ptr, rows, inside, word, steps):  # type: ignore[no-untyped-def]
+def _seek(start_ptr, word_ptr, rows, inside, word, steps):
     """Return, of each row, where its first entry of at least the given word stands, that word, and where the row ends."""
     low = tl.load(start_ptr + rows, mask=inside, other=0)
     end = tl.load(start_ptr + rows + 1, mask=inside, other=0)
@@ -154,7 +154,7 @@ def _seek(start_ptr, word_ptr, rows, inside, word, steps):  # type: ignore[no-un
 
 
 @triton.jit
-def _next_word(at, following, end, word_ptr, bits_ptr, word):  # type: ignore[no-untyped-def]
+def _next_word(at, following, end, word_ptr, bits_ptr, word):
     """Return the bits of a word, and move on."""
     hit = following == word
     bits = tl.load(bits_ptr + at, mask=hit, other=0)
@@ -167,10 +167,10 @@ def _next_word(at, following, end, word_ptr, bits_ptr, word):  # type: ignore[no
 
 
 @triton.jit
-def _log_sum_kernel(  # type: ignore[no-untyped-def]
+def _log_sum_kernel(
     x_ptr, reach_ptr, sizes_ptr, tau_ptr, start_ptr, word_ptr, bits_ptr, out_ptr,
     first_row, num_rows, n, num_words, words_each, steps,
-    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr, GROUP: tl.constexpr,  # noqa: N803
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Add up ``2 ** (-energy)`` of a run of columns for each row, as the base-2 logarithm of the sum."""
     local = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -201,7 +201,7 @@ def _log_sum_kernel(  # type: ignore[no-untyped-def]
                 out = (((bits >> (group + i)) & 1) != 0) | (column >= n)
                 value = tl.where(out, float("-inf"), -energy)
                 top = tl.maximum(top, value)
-                values = values + (value,)  # noqa: RUF005
+                values = values + (value,)
             total = total * tl.exp2(highest - top)
             for i in tl.static_range(GROUP):
                 total += tl.exp2(values[i] - top)
@@ -210,12 +210,12 @@ def _log_sum_kernel(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _gradient_kernel(  # type: ignore[no-untyped-def]
+def _gradient_kernel(
     x_ptr, reach_ptr, sizes_ptr, tau_ptr, shift_ptr, weight_ptr,
     start_ptr, word_ptr, bits_ptr, back_start_ptr, back_word_ptr, back_bits_ptr, to_x_ptr, to_rest_ptr,
     first_row, num_rows, n, num_words, words_each, steps, back_steps,
-    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, SYMMETRIC: tl.constexpr,  # noqa: N803
-    ROWS: tl.constexpr,  # noqa: N803
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, SYMMETRIC: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
     """Add up, over a run of columns, what each row's point, the temperature and the sizes change."""
     local = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -233,10 +233,10 @@ def _gradient_kernel(  # type: ignore[no-untyped-def]
     tau = tl.load(tau_ptr)
     to_x = ()
     for _ in tl.static_range(D):
-        to_x = to_x + (tl.zeros([ROWS], tl.float32),)  # noqa: RUF005
+        to_x = to_x + (tl.zeros([ROWS], tl.float32),)
     to_rest = ()
     for _ in tl.static_range(F + 1):
-        to_rest = to_rest + (tl.zeros([ROWS], tl.float32),)  # noqa: RUF005
+        to_rest = to_rest + (tl.zeros([ROWS], tl.float32),)
     for w in range(word, last_word):
         bits, at, following = _next_word(at, following, end, word_ptr, bits_ptr, w)
         if SYMMETRIC:
@@ -254,9 +254,9 @@ def _gradient_kernel(  # type: ignore[no-untyped-def]
             for f in tl.static_range(F):
                 square, scale, slope, by_size = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
                 length += square * tl.load(sizes_ptr + f)
-                scales = scales + (scale,)  # noqa: RUF005
-                slopes = slopes + (slope,)  # noqa: RUF005
-                by_sizes = by_sizes + (by_size,)  # noqa: RUF005
+                scales = scales + (scale,)
+                slopes = slopes + (slope,)
+                by_sizes = by_sizes + (by_size,)
             if SQUARED:
                 energy = length
             else:
@@ -276,7 +276,7 @@ def _gradient_kernel(  # type: ignore[no-untyped-def]
             rest = (tl.fma(mine, energy, to_rest[0]),)
             new = ()
             for f in tl.static_range(F):
-                rest = rest + (tl.fma(changed, by_sizes[f], to_rest[1 + f]),)  # noqa: RUF005
+                rest = rest + (tl.fma(changed, by_sizes[f], to_rest[1 + f]),)
                 new = _push(new, to_x, x, y, scales[f], both * slopes[f], SHAPE, f)
             to_x = new
             to_rest = rest
@@ -288,21 +288,21 @@ def _gradient_kernel(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _push(new, to_x, x, y, scale, push, SHAPE: tl.constexpr, F: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: N803
+def _push(new, to_x, x, y, scale, push, SHAPE: tl.constexpr, F: tl.constexpr):
     """Append the coordinates of one factor: what was there, and the push along the difference."""
-    FIRST: tl.constexpr = SHAPE[F][0]  # noqa: N806
-    SIZE: tl.constexpr = SHAPE[F][1]  # noqa: N806
-    TIME: tl.constexpr = SHAPE[F][2]  # noqa: N806
+    FIRST: tl.constexpr = SHAPE[F][0]
+    SIZE: tl.constexpr = SHAPE[F][1]
+    TIME: tl.constexpr = SHAPE[F][2]
     for k in tl.static_range(SIZE):
         w = _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
-        new = new + (tl.fma(-push if k < TIME else push, w, to_x[FIRST + k]),)  # noqa: RUF005
+        new = new + (tl.fma(-push if k < TIME else push, w, to_x[FIRST + k]),)
     return new
 
 
 @triton.jit
-def _distance_kernel(  # type: ignore[no-untyped-def]
+def _distance_kernel(
     x_ptr, reach_ptr, sizes_ptr, out_ptr, first_row, num_rows, n, rows_each,
-    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, COLUMNS: tl.constexpr,  # noqa: N803
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, COLUMNS: tl.constexpr,
 ):  # fmt: skip
     """Write distances from a few rows to a block of columns: threads hold columns, so that they write side by side."""
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
@@ -310,22 +310,24 @@ def _distance_kernel(  # type: ignore[no-untyped-def]
     x = _rows_of(x_ptr, columns, inside, D)
     reach = _rows_of(reach_ptr, columns, inside, F)
     local = tl.program_id(1) * rows_each
+    to = out_ptr + local.to(tl.int64) * n + columns  # more entries than 32 bits count
     for i in range(local, tl.minimum(local + rows_each, num_rows)):
         y, y_reach = _one_of(x_ptr, first_row + i, D), _one_of(reach_ptr, first_row + i, F)
         length = tl.zeros([COLUMNS], tl.float32)
         for f in tl.static_range(F):
             square, _, _, _ = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
             length += square * tl.load(sizes_ptr + f)
-        tl.store(out_ptr + i.to(tl.int64) * n + columns, tl.sqrt(length), mask=inside)
+        tl.store(to, tl.sqrt(length), mask=inside)
+        to += n
 
 
 # --- some pairs ---------------------------------------------------------------------------------------------------------------
 
 
 @triton.jit
-def _edge_kernel(  # type: ignore[no-untyped-def]
+def _edge_kernel(
     x_ptr, reach_ptr, sizes_ptr, source_ptr, target_ptr, out_ptr, count,
-    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,  # noqa: N803
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Write the energy of each edge."""
     at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -341,9 +343,9 @@ def _edge_kernel(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _edge_gradient_kernel(  # type: ignore[no-untyped-def]
+def _edge_gradient_kernel(
     x_ptr, reach_ptr, sizes_ptr, source_ptr, target_ptr, weight_ptr, to_source_ptr, to_target_ptr, to_sizes_ptr, count,
-    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,  # noqa: N803
+    SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Write the weighted slope of each edge's energy by both its points and by the sizes."""
     at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -365,12 +367,12 @@ def _edge_gradient_kernel(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _store_push(  # type: ignore[no-untyped-def]
-    to_source_ptr, to_target_ptr, at, inside, x, y, scale, push, D: tl.constexpr, SHAPE: tl.constexpr, F: tl.constexpr  # noqa: N803
+def _store_push(
+    to_source_ptr, to_target_ptr, at, inside, x, y, scale, push, D: tl.constexpr, SHAPE: tl.constexpr, F: tl.constexpr
 ):  # fmt: skip
-    FIRST: tl.constexpr = SHAPE[F][0]  # noqa: N806
-    SIZE: tl.constexpr = SHAPE[F][1]  # noqa: N806
-    TIME: tl.constexpr = SHAPE[F][2]  # noqa: N806
+    FIRST: tl.constexpr = SHAPE[F][0]
+    SIZE: tl.constexpr = SHAPE[F][1]
+    TIME: tl.constexpr = SHAPE[F][2]
     for k in tl.static_range(SIZE):
         w = push * _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
         if k < TIME:
@@ -384,7 +386,7 @@ def _store_push(  # type: ignore[no-untyped-def]
 
 def _grid(num_rows: int, num_words: int) -> tuple[int, int, int]:
     """Return blocks of rows, runs of columns, and words in each run."""
-    blocks = triton.cdiv(num_rows, _ROWS)
+    blocks = max(1, triton.cdiv(num_rows, _ROWS))
     runs = max(1, min(num_words, triton.cdiv(_BLOCKS, blocks)))
     each = triton.cdiv(num_words, runs)
     return blocks, triton.cdiv(num_words, each), each

@@ -8,6 +8,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from qgcn.kernels.metric import Metric
 from qgcn.numerics import FLOAT_TYPES
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Chunk",
     "Neighbourhoods",
     "Words",
+    "check_on_manifold",
     "check_pairs",
     "check_points",
     "graph_of",
@@ -183,6 +185,19 @@ def check_points(x: Tensor, *, read: bool = True) -> None:
         raise ValueError(f"x must have shape (N, d) with N and d at least 1, got {tuple(x.shape)}")
     if read and (wrong := len(x) - int(x.detach().isfinite().all(-1).sum())):
         raise ValueError(f"x must be finite, got NaN or infinity in {wrong} of {len(x)} points")
+
+
+def check_on_manifold(x: Tensor, manifold: Metric) -> None:
+    """Raise unless the points lie on the manifold, up to rounding; waits for the device.
+
+    Only a manifold of geoopt's protocol says what lies on it; rounding is that of the squares which cancel far out.
+    """
+    check = getattr(manifold, "check_point_on_manifold", None)
+    if check is None:
+        return
+    on, reason = check(x.detach(), explain=True)
+    if not on:
+        raise ValueError(f"x must be points of {manifold}: {reason}")
 
 
 def check_pairs(pairs: Tensor, num_nodes: int, name: str) -> None:

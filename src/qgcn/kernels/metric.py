@@ -7,7 +7,7 @@ from torch import Tensor
 
 from qgcn.numerics import nearest_power_of_two
 
-__all__ = ["Factor", "Metric", "Shape", "reach_of", "shape_of", "sizes_of"]
+__all__ = ["Factor", "Metric", "Shape", "factors_of", "reach_of", "shape_of", "sizes_of"]
 
 
 class Factor(NamedTuple):
@@ -40,6 +40,14 @@ class Metric(Protocol):
 
 Shape = tuple[tuple[int, int, int], ...]
 """First coordinate, number of coordinates and of negative ones, of each factor."""
+
+
+def factors_of(manifold: Metric) -> tuple[Factor, ...] | None:
+    """Return the factors that a space itself says it has.
+
+    A wrapper that hands on what it does not know, as ``geoopt.Scaled`` does, would hand on factors that know nothing of it.
+    """
+    return manifold.factors if hasattr(type(manifold), "factors") else None
 
 
 def shape_of(factors: tuple[Factor, ...]) -> Shape:

@@ -19,7 +19,6 @@ constexpr int PACK = 2;
 constexpr int STEP = 4;  // words between two looks at the largest term of a sum
 static_assert(PACK * LANES == WORD, "a word of bits is a pack of lanes");
 constexpr int DEGREE = 10;
-constexpr int MOST_FACTORS = 64;
 constexpr float PI = 3.14159265358979f;
 constexpr float INF = std::numeric_limits<float>::infinity();
 constexpr float LARGE = 4096.0f;  // above it c and its sine are the same number
@@ -153,7 +152,7 @@ INLINE Vec exp2(const Vec& x) {
     return select(x < -126.0f, all(0), y);
 }
 
-// natural logarithm of finite numbers of at least 1; relative error 1e-7
+// natural logarithm of numbers of at least 1; relative error 1e-7
 INLINE Vec log(const Vec& x) {
     Vec m, e;
     EACH {
@@ -173,7 +172,7 @@ INLINE Vec log(const Vec& x) {
     y = y * m + -2.4999993993e-1f;
     y = y * m + 3.3333331174e-1f;
     y = y * m * square + e * -2.12194440e-4f - 0.5f * square;
-    return m + y + e * 0.693359375f;
+    return select(x < INF, m + y + e * 0.693359375f, x);  // infinity and NaN stay what they are
 }
 
 // First coordinate, number of coordinates, number of negative ones, of each factor.
@@ -358,6 +357,7 @@ void log_sum(const float* x, const float* reach, int64_t stride, int32_t n, cons
     for_rows(first, count, threads, [&](int64_t row, int64_t i) {
         Cursor cursor(words, row);
         float reference = -INF;
+        uint32_t some = 0;  // not zero if a column is not left out
         Vec total = all(0);
         for (int64_t column = 0; column < n; column += STEP * WORD) {
             Vec value[STEP], top = all(-INF);
@@ -365,6 +365,7 @@ void log_sum(const float* x, const float* reach, int64_t stride, int32_t n, cons
             for (int v = 0; v < words_here; ++v) {
                 const int64_t at = column + v * WORD;
                 const uint32_t masked = cursor.take(static_cast<int32_t>(at / WORD)) | beyond(at, n);
+                some |= ~masked;
                 Vec energy = squared_distance<false>(space, points, row, at, nullptr);
                 if (!squared) energy = root(energy);
                 value[v] = select(left_out(masked), all(-INF), -tau * energy);
@@ -378,12 +379,13 @@ void log_sum(const float* x, const float* reach, int64_t stride, int32_t n, cons
             if (reference > -INF)
                 for (int v = 0; v < words_here; ++v) total += exp2(value[v] - reference);
         }
-        out[i] = reference > -INF ? reference + std::log2(sum(total)) : -INF;
+        // without a number among its terms a sum is none either
+        out[i] = reference > -INF ? reference + std::log2(sum(total)) : some ? std::numeric_limits<float>::quiet_NaN() : -INF;
     });
 }
 
-// Sums over all pairs of a row, weighted by weight * 2^(shift - tau E) of either end: of half the slope of the energy by the row's point (out_x, by point), and of the
-// energy and its slopes by the sizes (out_rest, by row).
+// Sums over all pairs of a row, weighted by weight * 2^(shift - tau E) of either end: of half the slope of the energy by the
+// row's point (out_x, by point), and of the energy and its slopes by the sizes (out_rest, by row).
 void log_sum_gradient(const float* x, const float* reach, int64_t stride, int32_t n, const int32_t* shape, int32_t factors,
                       const float* sizes, const float* polynomial, float limit, float tau, int32_t squared,
                       const float* shift, const float* weight, const int32_t* start, const int32_t* word, const int32_t* bits,
@@ -419,8 +421,9 @@ void log_sum_gradient(const float* x, const float* reach, int64_t stride, int32_
                 by_size[f] += changed * parts[f].by_size;
                 const int begin = shape[3 * f], middle = begin + shape[3 * f + 2], end = begin + shape[3 * f + 1];
                 const Vec push = both * parts[f].slope, scale = parts[f].scale;
-                for (int k = begin; k < middle; ++k) to_x[k] -= push * (x[k * stride + row] - scale * load(x + k * stride + column));
-                for (int k = middle; k < end; ++k) to_x[k] += push * (x[k * stride + row] - scale * load(x + k * stride + column));
+                const auto difference = [&](int k) { return x[k * stride + row] - scale * load(x + k * stride + column); };
+                for (int k = begin; k < middle; ++k) to_x[k] -= push * difference(k);
+                for (int k = middle; k < end; ++k) to_x[k] += push * difference(k);
             }
         }
         for (int k = 0; k < dim; ++k) out_x[i * dim + k] = sum(to_x[k]);
@@ -450,24 +453,27 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
         thread_local std::vector<int64_t> within;
         distance.resize(n);
         distances_from(space, points, row, distance.data());
+        bool sane = true;
+        for (int j = 0; j < n; ++j) sane &= distance[j] == distance[j];
+        if (!sane) {  // what is no number can neither be sorted nor counted
+            out[i] = std::numeric_limits<double>::quiet_NaN();
+            return;
+        }
         bound.clear();
         for (int64_t e = start[row]; e < start[row + 1]; ++e) bound.push_back(distance[target[e]]);
         std::sort(bound.begin(), bound.end());
         within.assign(bound.size() + 1, 0);
         const float last = bound.empty() ? -INF : bound.back();
-        bool sane = true;
         distance[row] = 0;
-        for (int j = 0; j < n; ++j) {  // count each point at the first bound it is within
-            sane &= distance[j] == distance[j];
+        for (int j = 0; j < n; ++j)  // count each point at the first bound it is within
             if (distance[j] <= last) ++within[std::lower_bound(bound.begin(), bound.end(), distance[j]) - bound.begin()];
-        }
         double total = 0;
         int64_t points_within = -1;  // not the node itself, which is within every bound
         for (size_t b = 0, equal; b < bound.size(); b = equal) {
             for (equal = b; equal < bound.size() && bound[equal] == bound[b]; ++equal) points_within += within[equal];
             total += static_cast<double>(equal - b) * static_cast<double>(equal) / static_cast<double>(points_within);
         }
-        out[i] = !sane ? std::numeric_limits<double>::quiet_NaN() : bound.empty() ? 0.0 : total / bound.size();
+        out[i] = bound.empty() ? 0.0 : total / bound.size();
     });
 }
 

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from qgcn.kernels import cpu
 from qgcn.kernels.backends import choose, module_of
-from qgcn.kernels.graph import Chunk, Neighbourhoods, check_points, rows_at_once
-from qgcn.kernels.metric import Metric, reach_of, shape_of, sizes_of
+from qgcn.kernels.graph import Chunk, Neighbourhoods, check_on_manifold, check_points, rows_at_once
+from qgcn.kernels.metric import Metric, factors_of, reach_of, shape_of, sizes_of
 
 __all__ = ["average_precision", "distances_from", "nearest_neighbours"]
 
@@ -23,12 +23,14 @@ def distances_from(x: Tensor, rows: range, manifold: Metric) -> Tensor:
         manifold: The space.
 
     Raises:
-        ValueError: A distance is NaN.
+        ValueError: There are no such rows, or a distance is NaN.
     """
+    if rows.step != 1 or not 0 <= rows.start <= rows.stop <= len(x):
+        raise ValueError(f"rows must be consecutive and in [0, {len(x)}), got {rows}")
     x = x.as_subclass(Tensor).detach()
-    factors = getattr(manifold, "factors", None)
+    factors = factors_of(manifold)
     path = choose(x, factors)
-    if path == "eager":
+    if path == "eager" or factors is None:
         dist = manifold.pairwise_dist(x[rows.start : rows.stop], x).contiguous()
     else:
         shape = shape_of(factors)
@@ -58,9 +60,10 @@ def nearest_neighbours(x: Tensor, manifold: Metric, k: int, *, chunk: int | None
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: Points are not finite, a distance is NaN, or there are not so many other points.
+        ValueError: Points are not finite or not on the manifold, a distance is NaN, or there are not so many other points.
     """
     check_points(x)
+    check_on_manifold(x, manifold)
     if isinstance(k, bool) or not isinstance(k, int):
         raise TypeError(f"k must be an int, got {type(k).__name__}")
     if not 1 <= k < len(x):
@@ -83,8 +86,8 @@ def average_precision(x: Tensor, graph: Neighbourhoods, manifold: Metric, *, chu
     """
     x = x.as_subclass(Tensor).detach()
     rows = rows_at_once(graph.num_nodes, chunk)
-    factors = getattr(manifold, "factors", None)
-    if choose(x, factors) == "native":
+    factors = factors_of(manifold)
+    if factors is not None and choose(x, factors) == "native":
         shape = shape_of(factors)
         space = reach_of(x, shape), sizes_of(factors, x), shape
         result = cpu.average_precision(x.contiguous(), *space, graph.start, graph.target)

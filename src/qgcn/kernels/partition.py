@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from qgcn.kernels.backends import choose, module_of
 from qgcn.kernels.graph import Chunk, Neighbourhoods, Words, rows_at_once
-from qgcn.kernels.metric import Metric, Shape, reach_of, shape_of, sizes_of
+from qgcn.kernels.metric import Metric, Shape, factors_of, reach_of, shape_of, sizes_of
 
 __all__ = ["energies"]
 
@@ -44,9 +44,9 @@ def energies(
         group: A group of processes of ``torch.distributed`` that hold the same points: each takes its share of the rows, all
             get all results and, in the backward pass, the whole gradient.
     """
-    factors = getattr(manifold, "factors", None)
+    factors = factors_of(manifold)
     path = choose(x, factors)
-    if path == "eager":
+    if path == "eager" or factors is None:
         ends = x.index_select(0, graph.source), x.index_select(0, graph.target)
         of_edges = manifold.dist2(*ends) if squared else manifold.dist(*ends)
         return _eager(x, graph, manifold, tau, squared, others), of_edges
@@ -87,7 +87,7 @@ class _Energies(Function):
         ctx.fixed = fixed
         of_edges = kernels.edge_energy(*space, graph.source, graph.target, fixed.shape, fixed.squared)
         # NaN if a point is not finite, whatever comparisons made of it
-        return torch.addcmul(0 * x.sum(), log, log.new_full((), math.log(2))), of_edges
+        return torch.addcmul((0 * x).sum(), log, log.new_full((), math.log(2))), of_edges
 
     @staticmethod
     @once_differentiable

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from qgcn.kernels.graph import Neighbourhoods, check_pairs, check_points, graph_of
+from qgcn.kernels.graph import Neighbourhoods, check_on_manifold, check_pairs, check_points, graph_of
 from qgcn.kernels.metric import Metric
 from qgcn.kernels.partition import energies
 
@@ -44,7 +44,8 @@ def reconstruction_loss(
     below*: moving negatives away pays for ever, with squared distances faster than anything else pays, and embeddings
     get worse while it falls. It is there for comparison.
 
-    An edge whose node has no negatives costs 0 with ``"negatives"`` and ``"paper"``: there is nothing to tell it from.
+    An edge whose node has no negatives costs 0 with ``"negatives"`` and ``"paper"``: there is nothing to tell it from. A node
+    without edges has no cost of its own; it takes part as a negative of all others.
 
     Laws: invariant under isometries and under the order of nodes and edges; not negative, but for ``"paper"``;
     ``"negatives"`` is at most ``"others"``. Gradients are finite everywhere, at coincident, null-separated and disconnected
@@ -73,19 +74,21 @@ def reconstruction_loss(
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: Points are not finite, an edge names a node that is not there, there is no edge, or ``temperature`` is
-            not positive.
+        ValueError: Points are not finite or not on the manifold, an edge names a node that is not there, there is no edge,
+            ``temperature`` is not positive, or the path asked for by :func:`~qgcn.kernels.use_backend` cannot be taken.
     """
     if denominator not in get_args(Denominator):
         raise ValueError(f"denominator must be one of {', '.join(get_args(Denominator))}, got {denominator!r}")
     check_points(x, read=isinstance(edge_index, Tensor))
+    if isinstance(edge_index, Tensor):
+        check_on_manifold(x, manifold)
     graph = graph_of(edge_index, x)
     tau = _temperature(temperature, x)
     x = x.as_subclass(Tensor)  # slices of a geoopt.ManifoldParameter would carry its manifold along
     log_sum, energy = energies(x, graph, manifold, tau, squared=squared, others=denominator == "others", group=group)
     margin = torch.addcmul(log_sum.index_select(0, graph.source), tau, energy)
     # softplus, which PyTorch cuts off at 20; nothing to be told from leaves minus infinity, which costs nothing
-    costs = -logsigmoid(-margin) if denominator == "negatives" else torch.where(margin > -math.inf, margin, 0)
+    costs = -logsigmoid(-margin) if denominator == "negatives" else torch.where(margin == -math.inf, 0, margin)
     if not balance:
         return costs.mean()
     return graph.share.to(x.dtype) @ costs

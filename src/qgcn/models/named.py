@@ -13,7 +13,7 @@ from qgcn.models.shallow import Coordinates
 from qgcn.models.tangent import TangentNetwork
 from qgcn.nn import adjacency
 
-__all__ = ["MODELS", "QGCN", "QNN", "EuclideanNetwork", "build", "default_space"]
+__all__ = ["MODELS", "QGCN", "QNN", "Encoder", "EuclideanNetwork", "build", "default_space"]
 
 
 class QGCN(TangentNetwork):
@@ -129,6 +129,10 @@ class EuclideanNetwork(nn.Module):
         return f"{self.in_features} -> {self.space}"
 
 
+Encoder = TangentNetwork | EuclideanNetwork | Coordinates
+"""What embeds a graph."""
+
+
 def _euclidean(space: Space | str, kind: str) -> Space:
     space = parse_space(space) if isinstance(space, str) else space
     if not isinstance(space, Euclidean):
@@ -174,9 +178,7 @@ def default_space(name: str) -> str:
     return _entry(name)[3]
 
 
-def build(
-    name: str, in_features: int, space: Space | str | None = None, **options: Any
-) -> TangentNetwork | EuclideanNetwork | Coordinates:
+def build(name: str, in_features: int, space: Space | str | None = None, **options: Any) -> Encoder:
     """Build a model by its name.
 
     ============  ================================================  =========================

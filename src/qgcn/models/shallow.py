@@ -38,6 +38,9 @@ class Coordinates(nn.Module):
         - **output:** points ``(N, d)``
     """
 
+    convolve = True
+    """As for :class:`~qgcn.models.TangentNetwork`: it looks at the graph."""
+
     def __init__(
         self,
         num_nodes: int,
@@ -50,7 +53,7 @@ class Coordinates(nn.Module):
     ) -> None:
         super().__init__()
         self.space = space if isinstance(space, Space) else parse_space(space, beta=beta, learnable=learnable)
-        self.confine, self.convolve = confine, convolve
+        self._confine, self._convolve = confine, convolve
         confined = _confined(self.space) if confine > 0 else torch.zeros(self.space.ambient_dim, dtype=torch.bool)
         start = torch.randn(num_nodes, self.space.ambient_dim) * torch.where(confined, RELEASED, SPREAD)
         self.coordinates = nn.Parameter(self.space.proju(self.space.origin(self.space.ambient_dim), start).as_subclass(Tensor))
@@ -70,9 +73,9 @@ class Coordinates(nn.Module):
     @torch.no_grad()
     def advance(self, epoch: int, epochs: int, adjacency: Tensor) -> None:
         """Let go of what this epoch is the first to be without; the points stay where they are."""
-        if epoch == int(self.confine * epochs):
+        if epoch == int(self._confine * epochs):
             self.free.fill_(1)
-        if epoch == int(self.convolve * epochs) and bool(self.smoothing > 0):
+        if epoch == int(self._convolve * epochs) and bool(self.smoothing > 0):
             self.coordinates.copy_(self.tangent(None, adjacency))
             self.smoothing.zero_()
 

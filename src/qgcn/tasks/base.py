@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from qgcn.data import degree_one_hot
 from qgcn.manifolds import Space, Stereographic
-from qgcn.models import Coordinates, EuclideanNetwork, TangentNetwork, build
+from qgcn.models import Coordinates, Encoder, EuclideanNetwork, build
 from qgcn.nn import DoubleProjection, Dropout, EdgeDropout, adjacency, to_csr
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Predictor(nn.Module, ABC):
     calls nothing else.
     """
 
-    encoder: TangentNetwork | EuclideanNetwork | Coordinates
+    encoder: Encoder
 
     def forward(self, method: str, *arguments: Any) -> Tensor:
         """Call a method by name."""
@@ -129,9 +129,10 @@ class Task(ABC):
             x = torch.cat((x, extra), dim=1) if x.layout == torch.strided else torch.cat((x, extra.to_sparse()), dim=1)
         self.in_features = int(x.shape[1])
         encoder = self.build_predictor().encoder
-        self.keyed = not isinstance(encoder, EuclideanNetwork)
-        self.takes_matrix = self.keyed or encoder.takes_matrix
-        self.x = _layout(x, self.keyed or encoder.takes_sparse)
+        foreign = encoder if isinstance(encoder, EuclideanNetwork) else None
+        self.keyed = foreign is None
+        self.takes_matrix = foreign is None or foreign.takes_matrix
+        self.x = _layout(x, foreign is None or foreign.takes_sparse)
         # in float64, whatever the run's type: rounded once, after they are normalised
         weights = torch.ones(edges.shape[1], dtype=torch.float64) if weights is None else weights.double()
         self._edges, self._weights = edges, weights
@@ -158,7 +159,7 @@ class Task(ABC):
     def build_predictor(self) -> Predictor:
         """Build a network with its decoder, weights drawn from PyTorch's global generator."""
 
-    def encoder(self, **changes: Any) -> TangentNetwork | EuclideanNetwork | Coordinates:
+    def encoder(self, **changes: Any) -> Encoder:
         """Build the network alone."""
         return build(self.model, self.in_features, **({"space": self.space_name} | self.options | changes))
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from qgcn import metrics
 from qgcn.manifolds import Space
-from qgcn.models import EuclideanNetwork, TangentNetwork
+from qgcn.models import Encoder, EuclideanNetwork
 from qgcn.nn import TangentClassifier
 from qgcn.tasks.base import Predictor, Scores, Split, Task
 
@@ -26,9 +26,7 @@ class NodeClassifier(Predictor):
         convolve: Let the classifier aggregate neighbours.
     """
 
-    def __init__(
-        self, encoder: TangentNetwork | EuclideanNetwork, head: TangentClassifier | None = None, convolve: bool = True
-    ) -> None:
+    def __init__(self, encoder: Encoder, head: TangentClassifier | None = None, convolve: bool = True) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head

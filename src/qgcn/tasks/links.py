@@ -9,7 +9,7 @@ from torch.nn.functional import softplus
 from qgcn import metrics
 from qgcn.data import LinkSplit, split_links
 from qgcn.manifolds import Space
-from qgcn.models import EuclideanNetwork, TangentNetwork
+from qgcn.models import Encoder
 from qgcn.nn import FermiDirac
 from qgcn.tasks.base import Predictor, Scores, Split, Task
 
@@ -27,7 +27,7 @@ class LinkPredictor(Predictor):
         decoder: Turns squared distances into logits.
     """
 
-    def __init__(self, encoder: TangentNetwork | EuclideanNetwork, decoder: FermiDirac) -> None:
+    def __init__(self, encoder: Encoder, decoder: FermiDirac) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from qgcn import kernels, metrics
 from qgcn.kernels import Neighbourhoods
 from qgcn.manifolds import Space
-from qgcn.models import Coordinates, EuclideanNetwork, TangentNetwork
+from qgcn.models import Encoder
 from qgcn.tasks.base import Predictor, Scores, Split, Task
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Reconstructor(Predictor):
 
     def __init__(
         self,
-        encoder: TangentNetwork | EuclideanNetwork | Coordinates,
+        encoder: Encoder,
         neighbourhoods: Neighbourhoods,
         objective: str,
         balance: bool = True,

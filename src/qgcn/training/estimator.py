@@ -24,7 +24,8 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             hierarchies and cycles.
         task: What the embedding is trained for: ``reconstruction`` (no features or labels needed), ``links``, or
             ``classification``, for which ``fit`` needs labels.
-        model: Name of the model, see :func:`qgcn.models.build`; ``shallow`` for reconstruction and ``qgcn`` otherwise if not given.
+        model: Name of the model, see :func:`qgcn.models.build`; ``shallow`` for reconstruction and ``qgcn`` otherwise if not
+            given.
         epochs: Training steps.
         layers: Layers of the model; 1 for reconstruction and 2 otherwise if not given.
         lr: Learning rate; that of the task if not given.

@@ -1,0 +1,96 @@
+"""How the compiled functions come to be; what they compute is tested with the functions that use them."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CODE = """
+import torch
+from qgcn import parse_space
+from qgcn.kernels import Neighbourhoods, average_precision, backend, cpu, nearest_neighbours, reconstruction_loss, use_backend
+
+space = parse_space("Q2,2")
+x = space.random(40, 4, generator=torch.Generator().manual_seed(0)).as_subclass(torch.Tensor).requires_grad_()
+edges = torch.tensor([[0, 1, 2], [1, 2, 3]])
+loss = reconstruction_loss(x, edges, space)
+assert torch.autograd.grad(loss, x)[0].isfinite().all()
+taken = {backend()}
+nearest_neighbours(x, space, 3)
+taken.add(backend())
+average_precision(x, Neighbourhoods.of(edges, 40), space)
+taken.add(backend())
+(path,) = taken
+print(path, f"{loss.item():.4f}", cpu.obstacle(), sep="|")
+try:
+    with use_backend("native"):
+        reconstruction_loss(x, edges, space)
+except ValueError as error:
+    print(error)
+"""
+
+
+def run(**changes):
+    """Run the code in a process with these variables changed; return what it says."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **changes}
+    result = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def program(path, text):
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@pytest.mark.skipif(not shutil.which("c++"), reason="needs a C++ compiler")
+def test_what_is_compiled_is_kept_for_the_next_process(tmp_path):
+    assert run(XDG_CACHE_HOME=str(tmp_path))[0].startswith("native|")
+    (made,) = (tmp_path / "qgcn" / "kernels").iterdir()
+    assert stat.S_IMODE(made.parent.stat().st_mode) & 0o077 == 0
+    before = made.stat().st_mtime_ns
+    assert run(XDG_CACHE_HOME=str(tmp_path))[0].startswith("native|")
+    assert [each.stat().st_mtime_ns for each in made.parent.iterdir()] == [before]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"CXX": "no-such-compiler"}, "no C++ compiler was found: looked for no-such-compiler as named by $CXX"),
+        ({"PATH": "", "CXX": ""}, "no C++ compiler was found: looked for c++, g++, clang++"),
+        ({"PATH": "/no/such/folder", "CXX": ""}, "no C++ compiler was found: looked for c++, g++, clang++"),
+    ],
+)
+def test_without_a_compiler_plain_pytorch_takes_over(changes, reason):
+    path, loss, said = (line := run(**changes))[0].split("|")
+    assert (path, said) == ("eager", reason)
+    assert line[1] == f"backend native cannot be used: {reason}"
+    assert float(loss) == pytest.approx(float(run()[0].split("|")[1]), abs=2e-4)
+
+
+def test_if_the_compiler_fails_plain_pytorch_takes_over(tmp_path):
+    broken = program(tmp_path / "broken", '#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "no memory left" >&2\nexit 1\n')
+    path, _, said = run(CXX=broken, XDG_CACHE_HOME=str(tmp_path))[0].split("|")
+    assert (path, said) == ("eager", f"{broken} failed: no memory left")
+    assert list((tmp_path / "qgcn" / "kernels").iterdir()) == []  # nothing half done is left
+
+
+def test_if_nothing_can_be_kept_plain_pytorch_takes_over(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    path, _, said = run(XDG_CACHE_HOME=str(blocked))[0].split("|")
+    assert path == "eager"
+    assert said.startswith("the compiled functions could not be kept or loaded:")
+
+
+def test_the_source_is_part_of_the_package():
+    from qgcn.kernels import cpu
+
+    assert (Path(cpu.__file__).parent / "native.cpp").is_file()
