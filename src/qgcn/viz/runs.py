@@ -173,11 +173,10 @@ def _predictions(
         if weights is None:
             raise ValueError(f"seed {seed} has no weights")
         predictor, run = _predictor(config, data, weights)
-        predictor("predict", run.task.x, run.task.graph, *run.task.queries("test"))
+        answer: Tensor = predictor("predict", run.task.x, run.task.graph, *run.task.queries("test"))
     except (OSError, ValueError) as error:
         notices.append(f"Predictions are missing: {' '.join(str(error).split())}.")
         return [], []
-    answer = predictor("predict", run.task.x, run.task.graph, *run.task.queries("test"))
     degree = torch.bincount(data.edge_index[0], minlength=int(data.num_nodes or 0))
     if isinstance(run.task, LinkPrediction):
         groups = auc_by_degree(run.task.queries("test")[0], answer, run.task.links.test.shape[1], degree)
