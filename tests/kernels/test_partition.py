@@ -85,6 +85,16 @@ def test_native_at_other_curvatures(name, beta):
     assert_alike(run("native", torch.float32, points, edges_of("directed", 40), space), truth)
 
 
+@pytest.mark.parametrize("name", ["Q7,3", "Q9,1", "H10", "Q4,2xE4"])
+def test_native_of_points_at_different_radii(name):
+    # pairs of which one point is scaled before it is subtracted
+    space = parse_space(name, learnable=True)
+    points = torch.cat((settled_points(space, 20, std=0.2), settled_points(space, 20, std=2.5, seed=1)))
+    options = {"denominator": "others", "squared": False}
+    truth = run("eager", torch.float64, points, edges_of("directed", 40), space, **options)
+    assert_alike(run("native", torch.float32, points, edges_of("directed", 40), space, **options), truth)
+
+
 @pytest.mark.parametrize("squared", [False, True])
 @pytest.mark.parametrize("denominator", DENOMINATORS)
 @pytest.mark.parametrize(("s", "t"), [(0, 4), (4, 1), (2, 2), (1, 3), (1, 1)])
