@@ -45,7 +45,9 @@ def test_the_loss_is_finite_and_falls(space, objective):
 
 
 @pytest.mark.parametrize(
-    "options", [{"model": "gcn", "space": "E8"}, {"model": "qnn"}, {"balance": True}, {"use_features": True}], ids=str
+    "options",
+    [{"model": "gcn", "space": "E8"}, {"model": "qnn"}, {"balance": False}, {"model": "qgcn", "use_features": True}],
+    ids=str,
 )
 def test_other_models_and_options_learn_too(options):
     _, losses = trained(**options)

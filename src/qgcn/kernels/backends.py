@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from qgcn.kernels import cpu
-from qgcn.kernels.metric import Factor
+from qgcn.kernels.metric import Factor, Metric
 
 __all__ = ["Backend", "backend", "choose", "module_of", "use_backend"]
 
@@ -46,26 +46,26 @@ def use_backend(name: Backend) -> Iterator[None]:
         _forced.reset(token)
 
 
-def choose(x: Tensor, factors: tuple[Factor, ...] | None) -> Backend:
+def choose(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> Backend:
     """Return the path for points of this type on this device in this space, and remember it."""
     forced = _forced.get()
-    if forced is not None and (why := _obstacle(forced, x, factors)):
+    if forced is not None and (why := _obstacle(forced, x, manifold, factors)):
         raise ValueError(f"backend {forced} cannot be used: {why}")
     names: tuple[Backend, ...] = get_args(Backend)
-    found = next(name for name in names if _obstacle(name, x, factors) is None) if forced is None else forced
+    found = next(name for name in names if _obstacle(name, x, manifold, factors) is None) if forced is None else forced
     _last.set(found)
     return found
 
 
-def _obstacle(name: Backend, x: Tensor, factors: tuple[Factor, ...] | None) -> str | None:
+def _obstacle(name: Backend, x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:
     if name == "eager":
         return None
     if x.dtype != torch.float32:
         return f"points are {x.dtype}, expected torch.float32"
     if factors is None:
-        return "the space has a factor that is neither flat nor a quadric"
+        return f"{manifold} has a factor that is neither flat nor a quadric"
     if x.shape[1] != (expected := sum(factor.size for factor in factors)):  # kernels would read what is not there
-        raise ValueError(f"x must have {expected} coordinates in its space, got shape {tuple(x.shape)}")
+        raise ValueError(f"x must have {expected} coordinates in {manifold}, got shape {tuple(x.shape)}")
     if name == "triton":
         if importlib.util.find_spec("triton") is None:
             return "triton is not installed"
@@ -73,7 +73,7 @@ def _obstacle(name: Backend, x: Tensor, factors: tuple[Factor, ...] | None) -> s
     if x.device.type != "cpu":
         return f"points are on {x.device}, expected the CPU"
     if len(factors) > cpu.MOST_FACTORS:
-        return f"the space has {len(factors)} factors, expected at most {cpu.MOST_FACTORS}"
+        return f"{manifold} has {len(factors)} factors, expected at most {cpu.MOST_FACTORS}"
     return cpu.obstacle()
 
 

@@ -29,7 +29,7 @@ def distances_from(x: Tensor, rows: range, manifold: Metric) -> Tensor:
         raise ValueError(f"rows must be consecutive and in [0, {len(x)}), got {rows}")
     x = x.as_subclass(Tensor).detach()
     factors = factors_of(manifold)
-    path = choose(x, factors)
+    path = choose(x, manifold, factors)
     if path == "eager" or factors is None:
         dist = manifold.pairwise_dist(x[rows.start : rows.stop], x).contiguous()
     else:
@@ -87,7 +87,7 @@ def average_precision(x: Tensor, graph: Neighbourhoods, manifold: Metric, *, chu
     x = x.as_subclass(Tensor).detach()
     rows = rows_at_once(graph.num_nodes, chunk)
     factors = factors_of(manifold)
-    if factors is not None and choose(x, factors) == "native":
+    if factors is not None and choose(x, manifold, factors) == "native":
         shape = shape_of(factors)
         space = reach_of(x, shape), sizes_of(factors, x), shape
         result = cpu.average_precision(x.contiguous(), *space, graph.start, graph.target)

@@ -45,7 +45,7 @@ def energies(
             get all results and, in the backward pass, the whole gradient.
     """
     factors = factors_of(manifold)
-    path = choose(x, factors)
+    path = choose(x, manifold, factors)
     if path == "eager" or factors is None:
         ends = x.index_select(0, graph.source), x.index_select(0, graph.target)
         of_edges = manifold.dist2(*ends) if squared else manifold.dist(*ends)
