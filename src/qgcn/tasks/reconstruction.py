@@ -21,8 +21,8 @@ __all__ = ["OBJECTIVES", "Reconstruction", "Reconstructor"]
 
 OBJECTIVES = ("neighbours", "paper", "distortion")
 
-TEMPERATURE = 20.0
-"""Where the temperature starts: points start close together, and all would weigh the same at 1."""
+SHALLOW_TEMPERATURE = 20.0
+"""Where the temperature of shallow models starts: their points start close together, and at 1 all would weigh the same."""
 
 
 class Reconstructor(Predictor):
@@ -84,7 +84,8 @@ class Reconstruction(Task):
             those of the graph.
         balance: Let nodes count equally instead of edges.
         use_features: Start from the node features instead of one-hot ones.
-        temperature: Where the temperature of the objective ``neighbours`` starts.
+        temperature: Where the temperature of the objective ``neighbours`` starts; 20 for shallow models and 1 for networks if
+            not given.
         group: Processes that share the work of the step, see :func:`qgcn.kernels.reconstruction_loss`.
         options: As for :class:`Task`.
     """
@@ -101,7 +102,7 @@ class Reconstruction(Task):
         objective: str = "neighbours",
         balance: bool = True,
         use_features: bool = False,
-        temperature: float = TEMPERATURE,
+        temperature: float | None = None,
         group: Any = None,
         **options: Any,
     ) -> None:
@@ -111,7 +112,8 @@ class Reconstruction(Task):
         if use_features and options.get("model") == "shallow":
             raise ValueError("use_features needs a model that takes features, such as qgcn: shallow learns coordinates alone")
         self.balance = balance
-        self.temperature = temperature
+        shallow = options.get("model") == "shallow"
+        self.temperature = temperature or (SHALLOW_TEMPERATURE if shallow else 1.0)
         self.group = group
         self.neighbourhoods = Neighbourhoods.of(data.edge_index, int(data.num_nodes or 0))
         self.drawn: tuple[Tensor, ...] = ()

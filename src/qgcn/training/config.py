@@ -67,7 +67,9 @@ class Config(BaseModel):
     objective: Literal["neighbours", "paper", "distortion"] = Field("neighbours", description="Reconstruction: the objective.")
     balance: bool = Field(True, description="Reconstruction: let nodes count equally instead of edges.")
     use_features: bool = Field(False, description="Reconstruction: start from node features instead of one-hot ones.")
-    temperature: Annotated[float, Field(gt=0)] = Field(20.0, description="Reconstruction: where the temperature starts.")
+    temperature: Annotated[float, Field(gt=0)] | None = Field(
+        None, description="Reconstruction: where the temperature starts; 20 for shallow and 1 for networks if not given."
+    )
     confine: Annotated[float, Field(ge=0, le=1)] = Field(
         0.2, description="Reconstruction: share of the epochs a shallow model stays in the larger Riemannian part of its space."
     )
