@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
-from scipy.sparse import csgraph, csr_array
 from torch import Tensor
 
+from qgcn.data.hops import Shape
 from qgcn.kernels.graph import Neighbourhoods, check_points, graph_of, rows_at_once
 from qgcn.kernels.metric import Metric
 from qgcn.kernels.pairs import average_precision as average_precision_of_nodes
@@ -301,8 +301,8 @@ def distortion(
     where :math:`\lambda = 1`, or, with ``scale``, the one scale that makes the mean of :math:`(r/\lambda - 1)^2` smallest,
     :math:`\lambda = \sum r^2 / \sum r`. The worst distortion does not depend on the scale.
 
-    Graph distances count edges, in either direction. Finding them takes ``N`` searches of the graph (SciPy's, on the CPU),
-    twice with ``scale``.
+    Graph distances count edges, in either direction. Finding them takes ``N`` searches of the graph, on the CPU, twice with
+    ``scale``.
 
     Args:
         x: Points, shape ``(N, d)``.
@@ -335,14 +335,15 @@ def distortion(
 
 def _stretches(x: Tensor, graph: Neighbourhoods, manifold: Metric, rows: int) -> Iterator[Tensor]:
     """Yield, for a run of nodes at a time, the stretch of their distances to all nodes that a path joins them with."""
-    n = graph.num_nodes
-    ends = graph.source.cpu().numpy(), graph.target.cpu().numpy()
-    adjacency = csr_array((np.ones(graph.num_edges), ends), shape=(n, n))
-    for part in graph.chunks(rows):
-        nodes = np.arange(part.first, part.first + part.rows)
-        steps = csgraph.dijkstra(adjacency, directed=False, unweighted=True, indices=nodes)
-        apart = torch.from_numpy(steps).to(x.device)
-        joined = (apart > 0) & apart.isfinite()
-        stretch = distances_from(x, range(part.first, part.first + part.rows), manifold)[joined].double() / apart[joined]
-        if len(stretch):
-            yield stretch
+    from torch_geometric.data import Data
+
+    edges = torch.stack((graph.source, graph.target)).cpu()
+    for component in Shape.of(Data(edge_index=edges, num_nodes=graph.num_nodes)).components:
+        points = x[torch.from_numpy(component.nodes).to(x.device)]
+        for sources, steps in component.hops_in_parts(np.arange(component.size)):
+            apart = torch.from_numpy(steps.astype(np.int32)).to(x.device)
+            for first in range(0, len(sources), rows):
+                some = apart[first : first + rows]
+                start = int(sources[0]) + first
+                dist = distances_from(points, range(start, start + len(some)), manifold)
+                yield dist[some > 0].double() / some[some > 0]

@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 
 from qgcn.analysis.four_points import search_memory, search_seconds, worst_delta
-from qgcn.analysis.hops import Shape
+from qgcn.data.hops import Shape
 
 
 def test_a_known_bound_is_not_looked_for_again():

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qgcn.analysis.curvature import Curvature, forman_curvature, sectional_curvature
-    from qgcn.analysis.hops import Shape
     from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
     from qgcn.analysis.signature import Suggestion, suggest_signature
     from qgcn.analysis.spectrum import Spectrum, distance_spectrum
+    from qgcn.data.hops import Shape
 
 __all__ = [
     "Curvature",
@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 _HOMES = {
-    "curvature": ("Curvature", "forman_curvature", "sectional_curvature"),
-    "hops": ("Shape",),
-    "hyperbolicity": ("Hyperbolicity", "gromov_hyperbolicity"),
-    "signature": ("Suggestion", "suggest_signature"),
-    "spectrum": ("Spectrum", "distance_spectrum"),
+    "analysis.curvature": ("Curvature", "forman_curvature", "sectional_curvature"),
+    "data.hops": ("Shape",),
+    "analysis.hyperbolicity": ("Hyperbolicity", "gromov_hyperbolicity"),
+    "analysis.signature": ("Suggestion", "suggest_signature"),
+    "analysis.spectrum": ("Spectrum", "distance_spectrum"),
 }
 
 
@@ -36,5 +36,5 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is first used: a measurement does not need what trains models."""
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"qgcn.analysis.{home}"), name)
+            return getattr(import_module(f"qgcn.{home}"), name)
     raise AttributeError(f"module 'qgcn.analysis' has no attribute {name!r}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qgcn.analysis.hops import Component, Ints, Shape, Tick, no_tick
+from qgcn.data.hops import Component, Ints, Shape, Tick, no_tick
 
 __all__ = ["Curvature", "forman_curvature", "sectional_curvature"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qgcn.analysis.hops import Component, Tick, no_tick
+from qgcn.data.hops import Component, Tick, no_tick
 
 __all__ = ["Worst", "search_memory", "search_seconds", "worst_delta"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qgcn.analysis.four_points import search_memory, search_seconds, worst_delta
-from qgcn.analysis.hops import Component, Ints, Shape, Tick, no_tick, plural
+from qgcn.data.hops import Component, Ints, Shape, Tick, no_tick, plural
 
 __all__ = ["Hyperbolicity", "gromov_hyperbolicity"]
 

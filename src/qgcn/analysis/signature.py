@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 from qgcn.analysis.curvature import Curvature, sectional_curvature
-from qgcn.analysis.hops import Shape
 from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
 from qgcn.analysis.spectrum import Spectrum, distance_spectrum
+from qgcn.data.hops import Shape
 from qgcn.manifolds import parse_space
 from qgcn.training.config import Config
 from qgcn.training.loop import Diverged, Trainer

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qgcn.analysis.hops import Shape, Tick, no_tick
+from qgcn.data.hops import Shape, Tick, no_tick
 
 __all__ = ["Spectrum", "distance_spectrum"]
 

@@ -141,8 +141,13 @@ def _energy(tau: Tensor, squared: bool) -> tuple[Any, ...]:
     return ctypes.c_float(float(tau)), ctypes.c_int32(squared)
 
 
-def _span(rows: range) -> tuple[Any, ...]:
-    return ctypes.c_int64(rows.start), ctypes.c_int64(len(rows)), ctypes.c_int32(torch.get_num_threads())
+def _span(rows: range, columns: int) -> tuple[Any, ...]:
+    return ctypes.c_int64(rows.start), ctypes.c_int64(len(rows)), _threads(len(rows) * columns)
+
+
+def _threads(pairs: int) -> ctypes.c_int32:
+    """Return how many threads to use: starting one takes as long as some ten thousand pairs."""
+    return ctypes.c_int32(max(1, min(torch.get_num_threads(), pairs // 2**16)))
 
 
 def log_sum(
@@ -152,7 +157,7 @@ def log_sum(
     library: Any = _library()
     call = _Call(x, reach, sizes, shape)
     out = torch.empty(len(rows))
-    library.log_sum(*call.arguments, *_energy(tau, squared), *call.words(words), *_span(rows), call.pointer(out))
+    library.log_sum(*call.arguments, *_energy(tau, squared), *call.words(words), *_span(rows, len(x)), call.pointer(out))
     return out
 
 
@@ -182,7 +187,7 @@ def log_sum_gradient(
         call.pointer(call.padded(weight, stride)),
         *call.words(words),
         *call.words(back),
-        *_span(rows),
+        *_span(rows, len(x)),
         ctypes.c_int32(d),
         call.pointer(to_x),
         call.pointer(to_rest),
@@ -195,7 +200,7 @@ def distances(x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape, rows: range
     library: Any = _library()
     call = _Call(x, reach, sizes, shape)
     out = torch.empty(len(rows), len(x))
-    library.distances(*call.arguments, *_span(rows), call.pointer(out))
+    library.distances(*call.arguments, *_span(rows, len(x)), call.pointer(out))
     return out
 
 
@@ -205,7 +210,7 @@ def average_precision(x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape, sta
     call = _Call(x, reach, sizes, shape)
     out = torch.empty(len(x), dtype=torch.float64)
     edges = call.pointer(start), call.pointer(target.contiguous())
-    library.average_precision(*call.arguments, *edges, *_span(range(len(x))), call.pointer(out))
+    library.average_precision(*call.arguments, *edges, *_span(range(len(x)), len(x)), call.pointer(out))
     return out
 
 
@@ -234,5 +239,10 @@ def edge_gradient(
 
 def _ends(call: _Call, x: Tensor, source: Tensor, target: Tensor, squared: bool) -> tuple[Any, ...]:
     pointers = call.pointer(source.contiguous()), call.pointer(target.contiguous())
-    threads = ctypes.c_int32(torch.get_num_threads())
-    return ctypes.c_int32(squared), *pointers, ctypes.c_int64(len(source)), threads, ctypes.c_int32(x.shape[1])
+    return (
+        ctypes.c_int32(squared),
+        *pointers,
+        ctypes.c_int64(len(source)),
+        _threads(8 * len(source)),
+        ctypes.c_int32(x.shape[1]),
+    )

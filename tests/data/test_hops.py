@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import shortest_path
 
-from qgcn.analysis import hops
-from qgcn.analysis.hops import Shape
-from qgcn.data import cycle, grid, tree
+from qgcn.data import cycle, grid, hops, tree
+from qgcn.data.hops import Shape
 
 
 @pytest.mark.parametrize(

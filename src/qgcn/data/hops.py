@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qgcn.data import as_data
+from qgcn.data.own import as_data
 
 __all__ = ["Component", "Ints", "Shape", "Tick", "no_tick", "plural"]
 
