@@ -38,6 +38,9 @@ bench: $(INSTALLED)  ## Measure speed and accuracy
 	$(BIN)/python benchmarks/optimisers.py
 	$(BIN)/python benchmarks/network.py
 	$(BIN)/python benchmarks/network.py --scaling
+	$(BIN)/python benchmarks/network.py --seeds cora
+	$(BIN)/python benchmarks/reconstruction.py
+	$(BIN)/python benchmarks/analysis.py
 
 docs: $(INSTALLED)  ## Build the manual into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
