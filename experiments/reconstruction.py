@@ -3,7 +3,8 @@
 python experiments/reconstruction.py --graphs web-edu power --spaces Q7,3 H10 --seeds 5 --out results.jsonl
 python experiments/reconstruction.py --graphs ring-of-trees --dims 2 3 4 --seeds 2 --out frontier.jsonl
 
-With ``--dims`` the spaces are all of those sizes: E, H and S of d dimensions, H x S, and every Q with s + t = d. Every line of the output is one run: graph, space, seed, epochs, mAP, distortion, seconds.
+With ``--dims`` the spaces are all of those sizes: E, H and S of d dimensions, products, and every Q with s + t = d. Every
+line of the output is one run: graph, space, seed, epochs, mAP, distortion, seconds.
 """
 
 import argparse
