@@ -116,6 +116,14 @@ def test_auto_has_16_dimensions_and_uses_the_labels_of_a_classification():
     assert len(estimator.suggestion_.ranking) == 8
 
 
+@pytest.mark.parametrize(("model", "spaces"), [("hgcn", {"H4"}), ("gcn", {"E4", "S4"})])
+def test_auto_tries_the_spaces_that_the_model_lives_in(model, spaces):
+    estimator = quick(space="auto:4", model=model, task="links", layers=2, epochs=2, options={"one_hot": True}).fit(
+        ring_of_trees()
+    )
+    assert {trial.space for trial in estimator.suggestion_.ranking} == spaces
+
+
 def test_a_named_space_is_taken_without_trials():
     assert quick().fit(EDGES).suggestion_ is None
 

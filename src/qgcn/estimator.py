@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qgcn.analysis.signature import RUNGS, Suggestion, auto_space, suggest_signature
 from qgcn.data import as_data
+from qgcn.models.named import lives_in
 from qgcn.training.config import Config
 from qgcn.training.run import Run
 
@@ -156,7 +157,7 @@ def _suggest(data: "Data", dim: int, values: dict[str, Any]) -> Suggestion:
         data,
         dim,
         task=named.task,
-        spaces=_few_spaces(dim),
+        spaces=[space for space in _few_spaces(dim) if lives_in(named.model, space)],
         rungs=RUNGS[named.task][:ROUNDS],
         options={name: value for name, value in values.items() if name not in fixed},
         trial_nodes=TRIAL_NODES,
