@@ -12,7 +12,20 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "qgcn"
 
 # data flows one way: each may import what stands before it
-ORDER = ["numerics", "geometry", "kernels", "manifolds", "nn", "models", "tasks", "training", "analysis", "viz", "cli"]
+ORDER = [
+    "numerics",
+    "geometry",
+    "kernels",
+    "manifolds",
+    "nn",
+    "models",
+    "tasks",
+    "training",
+    "analysis",
+    "estimator",
+    "viz",
+    "cli",
+]
 # at the side: what each of them may import
 SIDE = {
     "data": [],

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qgcn import analysis, data, geometry, kernels, manifolds, metrics, models, nn, optim, tasks, training, viz
+    from qgcn.estimator import QGCNEmbedding
     from qgcn.manifolds import PseudoHyperboloid, parse_space
-    from qgcn.training.estimator import QGCNEmbedding
 
 __version__ = "0.1.0"
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-_HOMES = {"PseudoHyperboloid": "manifolds", "parse_space": "manifolds", "QGCNEmbedding": "training.estimator"}
+_HOMES = {"PseudoHyperboloid": "manifolds", "parse_space": "manifolds", "QGCNEmbedding": "estimator"}
 
 
 def __getattr__(name: str) -> Any:

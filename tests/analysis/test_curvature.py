@@ -152,3 +152,25 @@ def test_as_dict_is_json():
     found = json.loads(json.dumps(sectional_curvature(grid(4, 4)).as_dict()))
     assert len(found["histogram"]) == len(found["bins"]) - 1
     assert "nodes" not in found
+
+
+@pytest.mark.parametrize("together", [5, module._PATHS])
+@pytest.mark.parametrize("density", [0.05, 0.3, 0.9])
+def test_triangles_are_those_of_networkx(monkeypatch, together, density):
+    monkeypatch.setattr(module, "_PATHS", together)
+    graph = nx.gnp_random_graph(40, density, seed=1)
+    expected = sorted(
+        4 - graph.degree[u] - graph.degree[v] + 3 * len(list(nx.common_neighbors(graph, u, v))) for u, v in graph.edges
+    )
+    assert sorted(forman_curvature(graph).tolist()) == expected
+
+
+def test_a_hub_takes_no_memory_for_all_pairs_around_it():
+    """Two hubs, joined, with 200,000 neighbours each: pairs around them would take hundreds of GiB."""
+    leaves = np.arange(2, 200_002)
+    hubs = np.repeat([0, 1], len(leaves))
+    edges = np.stack((np.append(hubs, 0), np.append(np.tile(leaves, 2), 1)))
+    found = forman_curvature(np.concatenate((edges, edges[::-1]), axis=1))
+    assert len(found) == 400_001
+    assert found.max() == 4 - 200_001 - 200_001 + 3 * 200_000
+    assert (found == 4 - 2 - 200_001 + 3).sum() == 400_000

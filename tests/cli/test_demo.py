@@ -24,7 +24,9 @@ def test_demo_embeds_the_graph_and_ends_with_a_report(tmp_path):
     assert "150/150" in result.stdout
     path = tmp_path / "runs" / "demo.html"
     assert result.stdout.splitlines()[-1] == f"Open it in a browser: {path}"
-    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert '"analysis":{"graph":"ring-of-trees"' in page
 
 
 def test_version_and_help(command):

@@ -27,6 +27,32 @@ def test_report_is_written_beside_the_run(command, here, run):
     assert subject["embedded"]["layouts"] == {}
 
 
+def test_the_geometry_of_the_first_graph_is_told_unless_it_is_unwanted(command, here, run):
+    command.works("train", "reconstruction", "--data", "tree", "--space", "H3", "--epochs", "2", "--out", "other")
+    command.works("report", run, "other", "--no-umap", "--out", "both.html")
+    analysis = data_of(here / "both.html")["analysis"]
+    assert analysis["graph"] == "ring-of-trees"
+    assert "split of 5 coordinates" in analysis["facts"]
+    command.works("report", run, "--no-umap", "--no-geometry")
+    assert data_of(here / "run" / "report.html")["analysis"] is None
+
+
+def test_the_geometry_of_an_own_graph_is_told_while_its_file_is_there(command, here):
+    (here / "friends.csv").write_text("ann,bob\nbob,cem\ncem,dan\ndan,ann\ndan,eva\n")
+    (here / "people.csv").write_text(
+        "person,age\n" + "".join(f"{name},{age}\n" for age, name in enumerate(["ann", "bob", "cem", "dan", "eva"]))
+    )
+    settings = ("--data", "friends.csv", "--features", "people.csv", "--space", "Q2,2", "--epochs", "2", "--out", "run")
+    command.works("train", "reconstruction", *settings)
+    command.works("report", "run", "--no-umap")
+    analysis = data_of(here / "run" / "report.html")["analysis"]
+    assert analysis["facts"]["nodes"] == "5"
+    assert analysis["facts"]["diameter"] == "3"
+    (here / "friends.csv").unlink()
+    assert "measurements that need it are missing" in command.works("report", "run", "--no-umap")
+    assert data_of(here / "run" / "report.html")["analysis"] is None
+
+
 def test_runs_are_compared_in_one_file_with_a_users_columns(command, here, run):
     command.works("train", "reconstruction", "--data", "ring-of-trees", "--space", "H3", "--epochs", "2", "--out", "other")
     (here / "nodes.csv").write_text("node,height\n" + "".join(f"{k},{k / 2}\n" for k in range(180)))

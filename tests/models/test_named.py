@@ -7,6 +7,7 @@ import torch_geometric
 from cases import generator
 from qgcn import data, parse_space
 from qgcn.models import MODELS, QGCN, QNN, EuclideanNetwork, TangentNetwork, build, default_space
+from qgcn.models.named import lives_in
 from qgcn.nn import ACTIVATIONS, adjacency, to_csr
 
 EDGES = data.cycle(6)
@@ -204,3 +205,15 @@ def test_qgcn_and_qnn_are_tangent_networks_with_and_without_a_graph():
 def test_what_does_not_fit_is_refused(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "outside"),
+    [("gcn", "S4", "H4"), ("hgcn", "H4", "Q2,2"), ("kappa-gcn", "H2xS2", "Q2,2"), ("gat", "E4", "S4")],
+)
+def test_lives_in_says_where_a_model_can_be_built(name, inside, outside):
+    assert lives_in(name, inside)
+    build(name, 3, inside)
+    assert not lives_in(name, outside)
+    with pytest.raises(ValueError, match="lives in"):
+        build(name, 3, outside)

@@ -8,6 +8,7 @@ import torch
 
 from qgcn import geometry
 from qgcn.kernels import nearest_neighbours
+from qgcn.viz.measured import measure_graph
 from qgcn.viz.projections import exact_view
 from qgcn.viz.report import render
 from reports import HOSTILE, subject_of
@@ -266,6 +267,36 @@ def test_figures_have_labels_for_screen_readers(show):
     assert "40 nodes embedded in Q3,2" in page.get_attribute("canvas.points", "aria-label")
     is_named = "e.textContent.trim() || e.getAttribute('aria-label') || (e.labels && e.labels.length)"
     assert page.locator("button, select, input").evaluate_all(f"all => all.every((e) => {is_named})")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_geometry_of_the_graph_is_shown_with_labelled_charts(show, keep, theme):
+    analysis = measure_graph("ring-of-trees")
+    page = show(render([subject_of()], analysis), theme=theme)
+    assert page.locator("#analysis h2").inner_text() == "The geometry of the graph ring-of-trees"
+    assert page.locator("#analysis p").all_inner_texts() == analysis["words"]
+    assert page.locator("#analysis dd").count() == len(analysis["facts"])
+    labels = page.locator("#analysis svg[role=img]").evaluate_all("all => all.map((each) => each.getAttribute('aria-label'))")
+    assert [label.split(":")[0] for label in labels] == [chart["title"] for chart in analysis["charts"]]
+    assert labels[0].startswith("Delta of four nodes: 7 columns from 0 to 3, the highest 69")
+    for k, chart in enumerate(analysis["charts"]):
+        words = page.locator("#analysis svg").nth(k).locator(".label").all_text_contents()
+        assert words == [chart["x_label"], chart["y_label"]]
+    assert page.evaluate(CONTRAST) == []
+    keep(page, f"analysis-{theme}")
+
+
+def test_negative_columns_hang_from_zero(show):
+    page = show(render([subject_of()], {"charts": [{"title": "signs", "kind": "bars", "x": [1, 2, 3], "y": [2, -1, -3]}]}))
+    rects = "all => all.map((e) => ['y', 'height', 'fill'].map((name) => e.getAttribute(name)))"
+    (up, down, lower) = page.locator("#analysis rect").evaluate_all(rects)
+    zero = float(up[0]) + float(up[1])
+    assert float(down[0]) == pytest.approx(zero)
+    assert float(lower[0]) == pytest.approx(zero)
+    assert float(lower[1]) == pytest.approx(3 * float(down[1]))
+    assert up[2] != down[2] == lower[2]
+    label = page.get_attribute("#analysis svg", "aria-label")
+    assert label == "signs: 3 columns from 1 to 3, the highest 2 at 1, the lowest -3 at 3."
 
 
 def test_a_run_without_an_embedding_is_told_of(show):

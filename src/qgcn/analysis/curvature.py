@@ -20,6 +20,8 @@ SAMPLED = 2048
 """Reference nodes if they are sampled."""
 _PAIRS = 1 << 23
 """Pairs of neighbours beyond which the histogram of pairs is of some of them."""
+_PATHS = 1 << 22
+"""Paths of two edges that are looked at together."""
 _DIGITS = 12
 """Beyond these a curvature of 0 is not told from rounding."""
 _BINS = np.linspace(-1.525, 1.525, 62)
@@ -209,8 +211,49 @@ def _bends(
 
 def _triangles(component: Component) -> Floats:
     """Return how many pairs of neighbours of each node are adjacent, shape ``(n,)``."""
-    matrix = component.matrix()
-    return np.asarray((matrix @ matrix).multiply(matrix).sum(axis=1)).ravel() / 2
+    source, target = component.source, component.neighbours
+    once = source < target
+    count = _triangles_on_edges(component)
+    ends, weights = np.concatenate((source[once], target[once])), np.concatenate((count, count))
+    return np.bincount(ends, weights=weights, minlength=component.size) / 2  # two edges of a triangle meet in each corner
+
+
+def _triangles_on_edges(component: Component) -> Floats:
+    r"""Return how many triangles each edge is in, shape ``(m,)``, edges ``(u, v)`` with ``u < v`` in ascending order.
+
+    Edges are directed towards the end of larger degree, so that no node has more than about :math:`\sqrt{2m}` of them, hubs
+    neither. Each triangle is then met once, as a path of two edges whose ends are joined; paths are looked at in parts, in
+    bounded memory. The square of the adjacency would hold the square of the degree of a hub.
+    """
+    once = component.source < component.neighbours
+    u, v = component.source[once], component.neighbours[once]
+    size, number = component.size, len(u)
+    rank = np.empty(size, dtype=np.int64)
+    rank[np.argsort(component.degree, kind="stable")] = np.arange(size)
+    low, high = np.minimum(rank[u], rank[v]), np.maximum(rank[u], rank[v])
+    order = np.lexsort((high, low))
+    low, high = low[order], high[order]
+    keys = low * size + high
+    out = np.bincount(low, minlength=size)
+    first = np.cumsum(out) - out
+    paths = out[high]  # that go on from each edge
+    ends = np.cumsum(paths)
+    count = np.zeros(number)
+    begin = 0
+    while begin < number:
+        done = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, done + _PATHS, side="right")))
+        here = np.repeat(np.arange(begin, end), paths[begin:end])
+        on = first[high[here]] + np.arange(len(here)) - np.repeat(ends[begin:end] - paths[begin:end] - done, paths[begin:end])
+        wanted = low[here] * size + high[on]
+        across = np.minimum(np.searchsorted(keys, wanted), number - 1)
+        closed = keys[across] == wanted
+        for edge in (here, on, across):
+            count += np.bincount(edge[closed], minlength=number)
+        begin = end
+    found = np.empty(number)
+    found[order] = count
+    return found
 
 
 def _histogram_of_pairs(component: Component, inverse: Floats, bend: Floats, rng: np.random.Generator) -> Floats:
@@ -257,8 +300,7 @@ def forman_curvature(graph: Any, *, root: str | Path | None = None) -> Floats:
     for component in shape.components:
         source, target = component.source, component.neighbours
         once = source < target
-        matrix = component.matrix()
-        triangles = np.asarray((matrix @ matrix)[source[once], target[once]]).ravel()
+        triangles = _triangles_on_edges(component)
         degree = component.degree
         found.append(4.0 - degree[source[once]] - degree[target[once]] + 3 * triangles)
     return np.concatenate(found)

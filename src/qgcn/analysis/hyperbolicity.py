@@ -22,6 +22,8 @@ LARGE = 20_000
 MOST_MEMORY = 8 * 2**30
 MOST_SECONDS = 3600.0
 """Beyond either of them the exact mode is refused."""
+TREE_LIKE, FAR = 0.05, 0.12
+"""Mean relative delta below which a graph is called tree-like, and from which it is called far from a tree."""
 
 _GROUPS, _GROUP_SIZE = 64, 64
 _Z, _T63 = 1.959964, 1.998341  # two-sided 95 % of the normal distribution, and of Student's with 63 degrees of freedom
@@ -64,6 +66,20 @@ class Hyperbolicity:
     relative: float
     components: int
     remarks: tuple[str, ...]
+
+    @property
+    def mean_relative(self) -> float:
+        """``2 * mean / diameter``: 0 for a tree, 1 at most."""
+        return 2 * self.mean / self.diameter
+
+    @property
+    def likeness(self) -> str:
+        """Say in words how far the graph is from a tree."""
+        if self.largest == 0:
+            return "a tree, or as good as one"
+        if self.mean_relative < TREE_LIKE:
+            return "mostly tree-like"
+        return "in between tree and cycle" if self.mean_relative < FAR else "far from a tree"
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, as JSON can hold it."""

@@ -344,7 +344,7 @@ def _kind(space: str) -> str:
 def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
     """Return which Riemannian geometry the measurements name: ``S`` if a graph is not tree-like and does not branch."""
     delta, curvature, _ = measured
-    return "S" if 2 * delta.mean / delta.diameter >= CYCLIC and curvature.mean > BRANCHING else "H"
+    return "S" if delta.mean_relative >= CYCLIC and curvature.mean > BRANCHING else "H"
 
 
 def _simplest(ranking: list[Trial], measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> Trial:
@@ -370,24 +370,17 @@ def _explain(
     chosen: Trial, best: Trial, measured: tuple[Hyperbolicity, Curvature, Spectrum], metric: str
 ) -> tuple[str, tuple[str, ...]]:
     delta, curvature, spectrum = measured
-    relative = 2 * delta.mean / delta.diameter
-    if delta.largest == 0:
-        likeness = "A tree, or as good as one"
-    else:
-        likeness = (
-            "Mostly tree-like" if relative < 0.05 else "In between tree and cycle" if relative < 0.12 else "Far from a tree"
-        )
     clusters = ""
     if curvature.positive > 0.3 and delta.largest > 0:
         clusters = (
             ", many nodes in dense clusters or on cycles" if curvature.positive > 0.6 else ", some dense clusters or cycles"
         )
     kind = _kind(chosen.space)
-    sentence = f"{likeness}{clusters}: take {chosen.space}, {_MEANING[kind]}."
+    sentence = f"{delta.likeness.capitalize()}{clusters}: take {chosen.space}, {_MEANING[kind]}."
     if kind != "Q":
         sentence += " A Riemannian space is as good as any tried; an indefinite one is not needed."
     reasons = [
-        f"Mean delta {delta.mean:.2f} at diameter {delta.diameter}: relative {relative:.3f} (0 for a tree).",
+        f"Mean delta {delta.mean:.2f} at diameter {delta.diameter}: relative {delta.mean_relative:.3f} (0 for a tree).",
         f"Mean sectional curvature {curvature.mean:+.2f} over pairs of neighbours, {curvature.node_mean:+.2f} over nodes.",
         f"Negative eigenvalues hold {spectrum.negative:.0%} of the squared distances; the first {spectrum.dim} ask for "
         f"{spectrum.signature}.",

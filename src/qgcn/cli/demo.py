@@ -113,9 +113,10 @@ def _write(
     settings: dict[str, int],
     found: tuple[float, float],
 ) -> None:
-    """Write the report: the exact view only, for UMAP alone takes longer than all the rest."""
+    """Write the report, with the geometry of the graph; the exact view only, for UMAP alone takes longer than all the rest."""
     from qgcn.data import read_graph
     from qgcn.viz.columns import Column
+    from qgcn.viz.measured import measure_graph
     from qgcn.viz.report import write_report
     from qgcn.viz.subject import Curve, Subject, embed
     from qgcn.viz.words import describe_space
@@ -134,7 +135,7 @@ def _write(
     settings_shown = {"task": "reconstruction", "data": "ring-of-trees", "space": str(manifold)} | settings
     curves = [Curve(settings["seed"], *course)]
     subject = Subject("demo", settings_shown, words, notices, "neighbours found", curves=curves, embedded=embedded)
-    write_report([subject], path)
+    write_report([subject], path, measure_graph("ring-of-trees", manifold.ambient_dim))
 
 
 @torch.no_grad()

@@ -1,11 +1,14 @@
 """``qgcn report``: one HTML file that explains a run, or several side by side."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+
+if TYPE_CHECKING:
+    from qgcn.viz.subject import Subject, Tell
 
 __all__ = ["report"]
 
@@ -20,8 +23,9 @@ def report(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed whose embedding is shown (default: the first).", metavar="N")] = None,
     umap: Annotated[bool, typer.Option(help="Lay out the points with UMAP; without it only the exact view is there.")] = True,
+    geometry: Annotated[bool, typer.Option(help="Measure the graph of the first run: delta, curvature, spectrum.")] = True,
 ) -> None:
-    """Write a report to explore in a browser: views of the embedding, neighbours, quality, learning curves.
+    """Write a report to explore in a browser: views of the embedding, neighbours, quality, learning curves, the graph.
 
     Example: qgcn report runs/links-cora-qgcn-Q15,1
     """
@@ -40,13 +44,24 @@ def report(
         from qgcn.viz.runs import read_run
 
         def tell(what: str) -> None:
-            status.update(what)
+            status.update(escape(what))
 
         subjects = [read_run(folder, seed=seed, columns=columns, umap=umap, tell=tell) for folder in runs]
+        analysis = _geometry(subjects[0], tell) if geometry else None
         status.update("writing")
-        write_report(subjects, path)
+        write_report(subjects, path, analysis)
     for subject in subjects:
         for notice in subject.notices:
             console.print(f"{escape(subject.name)}: {escape(notice)}", style="yellow", highlight=False, soft_wrap=True)
     size = path.stat().st_size / 2**20
     console.print(f"Written to {escape(str(path))} ({size:.1f} MB)", highlight=False, soft_wrap=True)
+
+
+def _geometry(subject: "Subject", tell: "Tell") -> dict[str, Any] | None:
+    """Measure the graph of a run; if it is not at hand, a notice of the run says so already."""
+    if subject.graph is None:
+        return None
+    from qgcn.manifolds import parse_space
+    from qgcn.viz.measured import measure_graph
+
+    return measure_graph(subject.graph, parse_space(subject.settings["space"]).ambient_dim, tell=tell)

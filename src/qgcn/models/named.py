@@ -13,7 +13,7 @@ from qgcn.models.shallow import Coordinates
 from qgcn.models.tangent import TangentNetwork
 from qgcn.nn import adjacency
 
-__all__ = ["MODELS", "QGCN", "QNN", "Encoder", "EuclideanNetwork", "build", "default_space"]
+__all__ = ["MODELS", "QGCN", "QNN", "Encoder", "EuclideanNetwork", "build", "default_space", "lives_in"]
 
 
 class QGCN(TangentNetwork):
@@ -176,6 +176,11 @@ MODELS: dict[str, tuple[bool, Callable[[Space], bool], str, str]] = {
 def default_space(name: str) -> str:
     """Return the space in which a model lives if none is asked for."""
     return _entry(name)[3]
+
+
+def lives_in(name: str, space: str) -> bool:
+    """Tell whether a model can be built in a space."""
+    return _entry(name)[1](parse_space(space))
 
 
 def build(name: str, in_features: int, space: Space | str | None = None, **options: Any) -> Encoder:

@@ -36,9 +36,10 @@ def write_report(subjects: Sequence[Subject], path: str | Path, analysis: Mappin
     Args:
         subjects: What to show, in this order.
         path: The HTML file.
-        analysis: The geometry of the graph, as plain data: ``words``, a list of sentences; ``facts``, names and values;
-            ``charts``, each with ``title``, ``about``, ``kind`` (``bars`` or ``line``), ``x_label``, ``y_label``, ``x`` and
-            ``y``. Any of the three may be missing. Without it there is no such section.
+        analysis: The geometry of the graph, see :func:`qgcn.viz.measured.measure_graph`, as plain data: ``graph``, its name;
+            ``words``, a list of sentences; ``facts``, names and values; ``charts``, each with ``title``, ``about``, ``kind``
+            (``bars`` or ``line``), ``x_label``, ``y_label``, ``x`` and ``y``. Any of them may be missing. Without it there is
+            no such section.
 
     Raises:
         OSError: The file cannot be written.

@@ -63,7 +63,7 @@ def read_run(
     tell(f"{folder}: the graph {config.data}")
     data, why = _graph(config)
     if data is None:
-        notices.append(f"The graph is not at hand ({why}): figures and scores that need it are missing.")
+        notices.append(f"The graph is not at hand ({why}): figures, scores and measurements that need it are missing.")
     found = _embedding(folder, config, data, seeds if seed is None else [seed], notices)
     embedded, shown = None, None
     if found is not None:
@@ -90,6 +90,7 @@ def read_run(
         shown=shown,
         embedded=embedded,
         environment=_read_json(folder / "environment.json") or {},
+        graph=data,
     )
 
 

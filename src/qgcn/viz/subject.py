@@ -99,6 +99,7 @@ class Subject:
         shown: The seed whose embedding is shown.
         embedded: The embedding, if there is one.
         environment: Versions and machine.
+        graph: The graph that was embedded, if it is at hand.
     """
 
     name: str
@@ -112,6 +113,7 @@ class Subject:
     shown: int | None = None
     embedded: Embedded | None = None
     environment: dict[str, Any] = field(default_factory=dict)
+    graph: "Data | None" = field(default=None, repr=False, compare=False)
 
 
 def embed(

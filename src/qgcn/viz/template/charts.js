@@ -69,14 +69,16 @@ const Charts = (() => {
     return h("figure", {}, h("figcaption", {}, h("b", {}, title), about ? h("span", {}, about) : null), svg, legend);
   }
 
-  // Columns over a numeric axis.
-  function columns({ title, about, x: at, y: values, x_label, y_label, colour }) {
+  // Columns over a numeric axis; negative ones hang from 0, in the colour "below".
+  function columns({ title, about, x: at, y: values, x_label, y_label, colour, below }) {
     const gap = at.length > 1 ? Math.min(...at.slice(1).map((value, k) => value - at[k])) : 1, [low, high] = extent(at);
-    const top = extent(values)[1] * 1.05 || 1;
-    const { svg, x, y } = frame(`${title}: ${at.length} columns from ${plain(low)} to ${plain(high)}`, [low - gap / 2, high + gap / 2], [0, top], x_label || "", y_label || "");
+    const [least, most] = extent(values), bottom = Math.min(0, least * 1.05), top = Math.max(0, most * 1.05) || (bottom ? 0 : 1), peak = values.indexOf(most);
+    const summary = `${at.length} columns from ${plain(low)} to ${plain(high)}, the highest ${plain(most)}${y_label ? ` ${y_label}` : ""} at ${plain(at[peak])}` + (least < 0 ? `, the lowest ${plain(least)} at ${plain(at[values.indexOf(least)])}` : "");
+    const { svg, x, y } = frame(`${title}: ${summary}.`, [low - gap / 2, high + gap / 2], [bottom, top], x_label || "", y_label || "");
+    if (bottom < 0) svg.append(h("line", { x1: LEFT, x2: WIDE - RIGHT, y1: y(0), y2: y(0), class: "axis" }));
     at.forEach((value, k) => {
       const left = x(value - gap * 0.44), right = x(value + gap * 0.44);
-      const bar = h("rect", { x: left, width: Math.max(1, right - left), y: y(values[k]), height: Math.max(0, y(0) - y(values[k])), fill: colour, rx: 1.5 });
+      const bar = h("rect", { x: left, width: Math.max(1, right - left), y: y(Math.max(0, values[k])), height: Math.abs(y(0) - y(values[k])), fill: values[k] < 0 ? below || colour : colour, rx: 1.5 });
       bar.append(h("title", {}, `${plain(value)}: ${plain(values[k])}`));
       svg.append(bar);
     });

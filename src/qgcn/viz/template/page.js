@@ -85,9 +85,10 @@
   function analysis() {
     const found = data.analysis;
     if (!found) return null;
-    const charts = (found.charts || []).map((each) => (each.kind === "line" ? Charts.lines({ ...each, series: [{ name: each.title, x: each.x, y: each.y, colour: colours()[0] }], xLabel: each.x_label || "", yLabel: each.y_label || "" }) : Charts.columns({ ...each, colour: colours()[0] })));
-    return section("analysis", "The geometry of the graph", (found.words || []).map((text) => h("p", {}, text)),
-      found.facts ? h("dl", { class: "facts wide" }, Object.entries(found.facts).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, typeof value === "number" ? Charts.plain(value) : String(value))])) : null,
+    const charts = (found.charts || []).map((each) => (each.kind === "line" ? Charts.lines({ ...each, series: [{ name: each.title, x: each.x, y: each.y, colour: colours()[0] }], xLabel: each.x_label || "", yLabel: each.y_label || "" }) : Charts.columns({ ...each, colour: colours()[0], below: colours()[1] })));
+    return section("analysis", found.graph ? `The geometry of the graph ${clip(found.graph, 60)}` : "The geometry of the graph",
+      h("div", { class: "words" }, (found.words || []).map((text) => h("p", {}, text))),
+      found.facts ? h("dl", { class: "facts measured" }, Object.entries(found.facts).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, typeof value === "number" ? Charts.plain(value) : String(value))])) : null,
       h("div", { class: "grid" }, charts));
   }
 

@@ -1,7 +1,7 @@
 """Embeddings with scikit-learn's habits."""
 
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,19 +9,31 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from qgcn.analysis.signature import RUNGS, Suggestion, auto_space, suggest_signature
 from qgcn.data import as_data
+from qgcn.models.named import lives_in
 from qgcn.training.config import Config
 from qgcn.training.run import Run
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 __all__ = ["QGCNEmbedding"]
+
+ROUNDS = 2
+"""Rounds of trials for ``auto``: the third, with two seeds, is left to ``suggest_signature``."""
+TRIAL_NODES = 500
+"""Nodes that trials for ``auto`` reconstruct, at most."""
 
 
 class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Embed the nodes of a graph in a pseudo-Riemannian space.
 
     Args:
-        space: Name of the space, such as ``Q7,3``, ``H10`` or ``H5xS5``; ``auto`` takes ``Q8,2``, a space with room for
-            hierarchies and cycles.
+        space: Name of the space, such as ``Q7,3``, ``H10`` or ``H5xS5``. ``auto``, or ``auto:10`` for another number of
+            dimensions than 16, has it chosen by short trial runs on the graph that is fitted, see
+            :func:`qgcn.analysis.suggest_signature`: a few spaces and two rounds, a few seconds on a small graph. The choice
+            depends on nothing but the graph, the parameters and ``random_state``.
         task: What the embedding is trained for: ``reconstruction`` (no features or labels needed), ``links``, or
             ``classification``, for which ``fit`` needs labels.
         model: Name of the model, see :func:`qgcn.models.build`; ``shallow`` for reconstruction and ``qgcn`` otherwise if not
@@ -40,6 +52,7 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes:
         embedding_: What ``fit_transform`` returns, shape ``(N, d)``.
         space_: The space, with the curvature that was learned.
+        suggestion_: How ``auto`` chose it, a :class:`qgcn.analysis.Suggestion`; ``None`` if the space was named.
         scores_: Scores of the task.
         node_ids_: Names of the nodes, in the order of the rows.
         n_features_in_: Number of nodes of the graph.
@@ -111,11 +124,14 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         values = {name: getattr(self, name) for name in names if getattr(self, name) is not None} | {
             "data": str(getattr(data, "name", "graph") or "graph")
         }
-        values |= {"space": "Q8,2" if self.space == "auto" else self.space, "seed": seed}
-        run = Run(Config.checked(values | (self.options or {})), data=data)
+        values |= {"space": self.space, "seed": seed} | (self.options or {})
+        dim = auto_space(str(values["space"]))
+        suggestion = None if dim is None else _suggest(data, dim, values)
+        run = Run(Config.checked(values if suggestion is None else values | {"space": suggestion.space}), data=data)
         run.train()
         points, space = run.embedding(seed)
         self.space_ = space
+        self.suggestion_ = suggestion
         self.embedding_ = (points if self.output == "points" else space.logmap0(points)).cpu().numpy()
         self.scores_ = run.results[0]["test"]
         self.node_ids_ = np.asarray(getattr(data, "node_ids", np.arange(len(points))))
@@ -129,3 +145,28 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = True
         tags.target_tags.required = self.task == "classification"
         return tags
+
+
+def _suggest(data: "Data", dim: int, values: dict[str, Any]) -> Suggestion:
+    """Choose a space by trials with the settings of the estimator, within a budget of epochs: time would not repeat."""
+    named = Config.checked(
+        {name: value for name, value in values.items() if name != "space"}
+    )  # what is wrong is said before anything is tried
+    fixed = ("task", "data", "space", "epochs", "seed", "seeds", "eval_every", "patience", "start")
+    return suggest_signature(
+        data,
+        dim,
+        task=named.task,
+        spaces=[space for space in _few_spaces(dim) if lives_in(named.model, space)],
+        rungs=RUNGS[named.task][:ROUNDS],
+        options={name: value for name, value in values.items() if name not in fixed},
+        trial_nodes=TRIAL_NODES,
+        seed=named.seed,
+    )
+
+
+def _few_spaces(dim: int) -> list[str]:
+    """Return some spaces of each kind: ``Q`` with 1, 2, 4, ... time dimensions, ``E``, ``H``, ``S``, and one product."""
+    times = [1 << k for k in range(dim.bit_length()) if 1 << k < dim]
+    half = dim // 2
+    return [f"Q{dim - t},{t}" for t in times] + [f"E{dim}", f"H{dim}", f"S{dim}", f"H{half}xS{dim - half}"]

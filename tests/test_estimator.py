@@ -90,9 +90,50 @@ def test_transform_refuses_another_graph_and_an_unfitted_estimator():
         quick().transform(EDGES)
 
 
+def test_auto_chooses_a_space_by_trials_and_repeats():
+    estimator = quick(space="auto:4", epochs=100).fit(EDGES)
+    suggestion = estimator.suggestion_
+    assert str(estimator.space_) == suggestion.space
+    assert estimator.embedding_.shape == (NODES, estimator.space_.ambient_dim)
+    assert [trial.space for trial in sorted(suggestion.ranking, key=lambda trial: trial.space)] == [
+        "E4",
+        "H2xS2",
+        "H4",
+        "Q2,2",
+        "Q3,1",
+        "S4",
+    ]
+    again = clone(estimator).fit(EDGES)
+    assert again.suggestion_.ranking == suggestion.ranking
+    np.testing.assert_array_equal(again.embedding_, estimator.embedding_)
+
+
+def test_auto_has_16_dimensions_and_uses_the_labels_of_a_classification():
+    edges, labels = stochastic_block(sizes=(15, 15), within=0.5, between=0.02, seed=0)
+    estimator = quick(space="auto", task="classification", layers=2, options={"one_hot": True}).fit(edges, labels.numpy())
+    assert estimator.suggestion_.task == "classification"
+    assert "Q12,4" in [trial.space for trial in estimator.suggestion_.ranking]
+    assert len(estimator.suggestion_.ranking) == 8
+
+
+@pytest.mark.parametrize(("model", "spaces"), [("hgcn", {"H4"}), ("gcn", {"E4", "S4"})])
+def test_auto_tries_the_spaces_that_the_model_lives_in(model, spaces):
+    estimator = quick(space="auto:4", model=model, task="links", layers=2, epochs=2, options={"one_hot": True}).fit(
+        ring_of_trees()
+    )
+    assert {trial.space for trial in estimator.suggestion_.ranking} == spaces
+
+
+def test_a_named_space_is_taken_without_trials():
+    assert quick().fit(EDGES).suggestion_ is None
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"space": "auto:many"}, "auto:DIM with a dimension"),
+        ({"space": "auto", "epochs": 0}, "epochs"),
+        ({"space": "auto", "task": "guessing"}, "guessing"),
         ({"space": "Q0,0"}, "Q0,0"),
         ({"output": "images"}, "output must be"),
         ({"options": {"epoch": 3}}, "did you mean 'epochs'"),
