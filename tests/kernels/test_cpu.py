@@ -8,6 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+from qgcn import parse_space
+from qgcn.kernels import distances_from, reconstruction_loss, use_backend
+from qgcn.metrics import mean_average_precision
 
 CODE = """
 import torch
@@ -94,3 +99,43 @@ def test_the_source_is_part_of_the_package():
     from qgcn.kernels import cpu
 
     assert (Path(cpu.__file__).parent / "native.cpp").is_file()
+
+
+def test_results_do_not_depend_on_the_default_type():
+    space = parse_space("Q2,2")
+    points = space.random(40, 4, generator=torch.Generator().manual_seed(0)).as_subclass(torch.Tensor)
+    edges = torch.stack((torch.arange(39), torch.arange(1, 40)))
+
+    def everything():
+        x = points.clone().requires_grad_()
+        with use_backend("native"):
+            loss = reconstruction_loss(x, edges, space)
+            loss.backward()
+            return loss, x.grad, distances_from(points, range(5), space), mean_average_precision(points, edges, space)
+
+    plain = everything()
+    torch.set_default_dtype(torch.float64)
+    try:
+        other = everything()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert all(torch.equal(a, b) for a, b in zip(plain, other, strict=True))
+
+
+def test_a_compiler_may_be_a_command_with_arguments(tmp_path):
+    code = (
+        "import torch, qgcn\nfrom qgcn.kernels import backend, distances_from\n"
+        "distances_from(torch.ones(3, 2), range(3), qgcn.parse_space('E2'))\nprint(backend())"
+    )
+    environment = os.environ | {"CXX": "env c++", "XDG_CACHE_HOME": str(tmp_path)}
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "native"
+
+
+def test_a_cache_that_others_can_write_to_is_not_trusted(tmp_path):
+    (tmp_path / "qgcn" / "kernels").mkdir(parents=True)
+    (tmp_path / "qgcn" / "kernels").chmod(0o777)
+    code = "from qgcn.kernels import cpu\nprint(cpu.obstacle())"
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert "can be written by, someone else" in found.stdout

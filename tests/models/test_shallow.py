@@ -72,6 +72,14 @@ def test_time_brings_freedom_and_moves_nothing():
         assert (after - before).norm() < 0.1 * before.norm()
 
 
+def test_what_is_confined_is_hidden_not_lost_if_smoothing_ends_first():
+    net = model("Q5,3", confine=0.5, convolve=0.1)
+    for epoch in range(10):
+        net.advance(epoch, 10, GRAPH)
+    assert (net.tangent(None, GRAPH)[:, [1, 2]] != 0).all()
+    assert net.settled(10) == 5
+
+
 def test_smoothing_ends_once_even_if_the_training_grows_longer():
     net = model("Q5,3", convolve=0.5)
     net.advance(5, 10, GRAPH)

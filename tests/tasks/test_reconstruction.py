@@ -137,3 +137,31 @@ def test_everything_moves_to_another_type():
 def test_an_unknown_objective_is_refused():
     with pytest.raises(ValueError, match="objective must be one of neighbours, paper, distortion, got 'neighbors'"):
         Reconstruction(graph(), objective="neighbors")
+
+
+@pytest.mark.parametrize(
+    ("options", "static"),
+    [
+        ({"space": "Q3,2"}, True),
+        ({"space": "H2xS2"}, True),
+        ({"model": "qgcn", "space": "Q3,2"}, True),
+        ({"space": "K4"}, False),
+        ({"objective": "distortion", "space": "Q3,2"}, False),
+        ({"model": "qgcn", "space": "Q3,2", "attention": True}, False),
+        ({"model": "qgcn", "space": "Q3,2", "feature_dropout": 0.5}, False),
+        ({"model": "qgcn", "space": "Q3,2", "edge_dropout": 0.5}, False),
+    ],
+    ids=str,
+)
+def test_steps_that_wait_or_draw_are_not_recorded(options, static):
+    trainer, _ = trained(epochs=1, **options)
+    state = torch.random.get_rng_state()
+    assert trainer.task.is_static() == static
+    assert torch.equal(torch.random.get_rng_state(), state)  # asking draws nothing
+
+
+def test_patience_waits_until_the_model_has_settled():
+    trainer, _ = trained(epochs=60, eval_every=1, patience=3, space="Q2,2")
+    assert trainer.predictor.settled(60) == 42
+    assert trainer.epoch >= 45
+    assert trainer.predictor.encoder.smoothing == 0

@@ -46,6 +46,9 @@ def test_config_survives_yaml(tmp_path):
         ({"model": "hgc"}, "no model 'hgc'; did you mean 'hgcn'?"),
         ({"model": "hgcn", "space": "Q7,3"}, "hgcn lives in"),
         ({"skip": True, "space": "E4", "hidden": "E8"}, "a skip connection needs layers of one size"),
+        ({"model": "shallow", "task": "links"}, "the model shallow is for reconstruction"),
+        ({"model": "shallow", "task": "reconstruction", "one_hot": True}, "one_hot has no effect on the model shallow"),
+        ({"model": "shallow", "task": "reconstruction", "weight_decay": 0.1}, "weight_decay has no effect"),
     ],
 )
 def test_config_names_what_is_wrong(values, expected):

@@ -8,6 +8,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -56,7 +57,8 @@ def _library() -> ctypes.CDLL | str:
     """Load the compiled functions, compiling them if need be; or say what is in the way."""
     named = os.environ.get("CXX")
     names = (named,) if named else ("c++", "g++", "clang++")
-    compiler = next((found for name in names if (found := shutil.which(name))), None)
+    commands = [shlex.split(name) for name in names]  # "ccache g++" is a command, too
+    compiler = next((command for command in commands if command and shutil.which(command[0])), None)
     if compiler is None:
         return f"no C++ compiler was found: looked for {', '.join(names)}{' as named by $CXX' if named else ''}"
     try:
@@ -68,32 +70,34 @@ def _library() -> ctypes.CDLL | str:
         return f"the compiled functions could not be kept or loaded: {error}"
     except subprocess.SubprocessError as error:
         said = getattr(error, "stderr", None) or str(error)
-        return f"{compiler} failed: {said.strip().splitlines()[-1] if said.strip() else error}"
+        return f"{shlex.join(compiler)} failed: {said.strip().splitlines()[-1] if said.strip() else error}"
 
 
 def _cache_folder() -> Path:
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qgcn" / "kernels"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():  # what lies there will be run
-        raise OSError(f"{folder} belongs to someone else")
+    if hasattr(os, "getuid"):  # what lies there will be run
+        about = folder.stat()
+        if about.st_uid != os.getuid() or about.st_mode & 0o022:
+            raise OSError(f"{folder} belongs to, or can be written by, someone else")
     return folder
 
 
-def _fingerprint(compiler: str) -> str:
+def _fingerprint(compiler: list[str]) -> str:
     """Return a name for what this compiler makes of the source on this kind of processor."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else [platform.processor()]
     kind = [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603
-    parts = (_SOURCE.read_text(), " ".join(_FLAGS), str(MOST_FACTORS), version, platform.machine(), *kind)
+    version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603
+    parts = (_SOURCE.read_text(), " ".join((*compiler, *_FLAGS)), str(MOST_FACTORS), version, platform.machine(), *kind)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _compile(compiler: str, path: Path) -> None:
+def _compile(compiler: list[str], path: Path) -> None:
     """Compile into a file beside, then rename: two processes may do so at once."""
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
-        command = [compiler, *_FLAGS, *_FLAGS_ALWAYS, f"-DMOST_FACTORS={MOST_FACTORS}", "-o", str(made), str(_SOURCE)]
+        command = [*compiler, *_FLAGS, *_FLAGS_ALWAYS, f"-DMOST_FACTORS={MOST_FACTORS}", "-o", str(made), str(_SOURCE)]
         subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603
         made.replace(path)
 
@@ -125,7 +129,7 @@ class _Call:
 
     def padded(self, rows: Tensor, stride: int, value: float = 0.0) -> Tensor:
         """Return rows as they are, longer: columns are read sixteen at a time."""
-        result = torch.full((*rows.shape[:-1], stride), value)
+        result = rows.new_full((*rows.shape[:-1], stride), value)
         result[..., : rows.shape[-1]] = rows
         return result
 
@@ -156,7 +160,7 @@ def log_sum(
     """Return the base-2 logarithm of each row's sum, shape ``(len(rows),)``; ``tau`` is in units of base 2."""
     library: Any = _library()
     call = _Call(x, reach, sizes, shape)
-    out = torch.empty(len(rows))
+    out = x.new_empty(len(rows))
     library.log_sum(*call.arguments, *_energy(tau, squared), *call.words(words), *_span(rows, len(x)), call.pointer(out))
     return out
 
@@ -179,7 +183,7 @@ def log_sum_gradient(
     call = _Call(x, reach, sizes, shape)
     d = x.shape[1]
     stride = call.by_coordinate[0].shape[1]
-    to_x, to_rest = torch.empty(len(rows), d), torch.empty(len(rows), len(shape) + 1)
+    to_x, to_rest = x.new_empty(len(rows), d), x.new_empty(len(rows), len(shape) + 1)
     library.log_sum_gradient(
         *call.arguments,
         *_energy(tau, squared),
@@ -199,7 +203,7 @@ def distances(x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape, rows: range
     """Return distances from some rows to all points, shape ``(len(rows), N)``."""
     library: Any = _library()
     call = _Call(x, reach, sizes, shape)
-    out = torch.empty(len(rows), len(x))
+    out = x.new_empty(len(rows), len(x))
     library.distances(*call.arguments, *_span(rows, len(x)), call.pointer(out))
     return out
 
@@ -208,7 +212,7 @@ def average_precision(x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape, sta
     """Return the average precision of each row, float64, shape ``(N,)``; NaN where a distance is."""
     library: Any = _library()
     call = _Call(x, reach, sizes, shape)
-    out = torch.empty(len(x), dtype=torch.float64)
+    out = x.new_empty(len(x), dtype=torch.float64)
     edges = call.pointer(start), call.pointer(target.contiguous())
     library.average_precision(*call.arguments, *edges, *_span(range(len(x)), len(x)), call.pointer(out))
     return out
@@ -218,7 +222,7 @@ def edge_energy(x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target:
     """Return the energy of each edge, shape ``(E,)``."""
     library: Any = _library()
     call = _Call(x, reach, sizes, shape)
-    out = torch.empty(len(source))
+    out = x.new_empty(len(source))
     nothing = ctypes.c_void_p()
     library.edges(*call.arguments, *_ends(call, x, source, target, squared), nothing, call.pointer(out), *[nothing] * 3)
     return out
@@ -230,8 +234,8 @@ def edge_gradient(
     """Return weighted sums over the edges of the energy's slope by the points, shape ``(N, d)``, and by the sizes."""
     library: Any = _library()
     call = _Call(x, reach, sizes, shape)
-    ends = torch.empty(2, len(source), x.shape[1])
-    to_sizes = torch.empty(len(source), len(shape))
+    ends = x.new_empty(2, len(source), x.shape[1])
+    to_sizes = x.new_empty(len(source), len(shape))
     made = [call.pointer(each) for each in (weight, ends[0], ends[1], to_sizes)]
     library.edges(*call.arguments, *_ends(call, x, source, target, squared), made[0], ctypes.c_void_p(), *made[1:])
     return torch.zeros_like(x).index_add_(0, source, ends[0]).index_add_(0, target, ends[1]), to_sizes.sum(0)

@@ -400,11 +400,12 @@ def log_sum(
     num_words = triton.cdiv(n, WORD)
     blocks, runs, each = _grid(len(rows), num_words)
     parts = torch.empty(runs, len(rows), dtype=x.dtype, device=x.device)
-    _log_sum_kernel[(blocks, runs)](
-        x, reach, sizes, tau, words.start, words.word, words.bits, parts,
-        rows.start, len(rows), n, num_words, each, words.steps,
-        SHAPE=shape, D=d, F=len(shape), SQUARED=squared, ROWS=_ROWS, GROUP=_GROUP, num_warps=_WARPS,
-    )  # fmt: skip
+    with torch.cuda.device_of(x):
+        _log_sum_kernel[(blocks, runs)](
+            x, reach, sizes, tau, words.start, words.word, words.bits, parts,
+            rows.start, len(rows), n, num_words, each, words.steps,
+            SHAPE=shape, D=d, F=len(shape), SQUARED=squared, ROWS=_ROWS, GROUP=_GROUP, num_warps=_WARPS,
+        )  # fmt: skip
     return parts[0] if runs == 1 else _combined(parts)
 
 
@@ -433,12 +434,13 @@ def log_sum_gradient(
     blocks, runs, each = _grid(len(rows), num_words)
     to_x = torch.empty(runs, len(rows), d, dtype=x.dtype, device=x.device)
     to_rest = torch.empty(runs, len(rows), len(shape) + 1, dtype=x.dtype, device=x.device)
-    _gradient_kernel[(blocks, runs)](
-        x, reach, sizes, tau, shift, weight,
-        words.start, words.word, words.bits, back.start, back.word, back.bits, to_x, to_rest,
-        rows.start, len(rows), n, num_words, each, words.steps, back.steps,
-        SHAPE=shape, D=d, F=len(shape), SQUARED=squared, SYMMETRIC=words is back, ROWS=_ROWS, num_warps=_WARPS,
-    )  # fmt: skip
+    with torch.cuda.device_of(x):
+        _gradient_kernel[(blocks, runs)](
+            x, reach, sizes, tau, shift, weight,
+            words.start, words.word, words.bits, back.start, back.word, back.bits, to_x, to_rest,
+            rows.start, len(rows), n, num_words, each, words.steps, back.steps,
+            SHAPE=shape, D=d, F=len(shape), SQUARED=squared, SYMMETRIC=words is back, ROWS=_ROWS, num_warps=_WARPS,
+        )  # fmt: skip
     return to_x.sum(0), to_rest.sum((0, 1))
 
 
@@ -447,20 +449,22 @@ def distances(x: Tensor, reach: Tensor, sizes: Tensor, shape: Any, rows: range) 
     n, d = x.shape
     each = 32
     out = torch.empty(len(rows), n, dtype=x.dtype, device=x.device)
-    _distance_kernel[(triton.cdiv(n, _ROWS), triton.cdiv(len(rows), each))](
-        x, reach, sizes, out, rows.start, len(rows), n, each,
-        SHAPE=shape, D=d, F=len(shape), COLUMNS=_ROWS, num_warps=_WARPS,
-    )  # fmt: skip
+    with torch.cuda.device_of(x):
+        _distance_kernel[(triton.cdiv(n, _ROWS), triton.cdiv(len(rows), each))](
+            x, reach, sizes, out, rows.start, len(rows), n, each,
+            SHAPE=shape, D=d, F=len(shape), COLUMNS=_ROWS, num_warps=_WARPS,
+        )  # fmt: skip
     return out
 
 
 def edge_energy(x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target: Tensor, shape: Any, squared: bool) -> Tensor:
     """Return the energy of each edge, shape ``(E,)``."""
     out = torch.empty(len(source), dtype=x.dtype, device=x.device)
-    _edge_kernel[(triton.cdiv(len(source), _EDGES),)](
-        x, reach, sizes, source, target, out, len(source),
-        SHAPE=shape, D=x.shape[1], F=len(shape), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
-    )  # fmt: skip
+    with torch.cuda.device_of(x):
+        _edge_kernel[(triton.cdiv(len(source), _EDGES),)](
+            x, reach, sizes, source, target, out, len(source),
+            SHAPE=shape, D=x.shape[1], F=len(shape), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
+        )  # fmt: skip
     return out
 
 
@@ -470,9 +474,10 @@ def edge_gradient(
     """Return weighted sums over the edges of the energy's slope by the points, shape ``(N, d)``, and by the sizes."""
     ends = torch.empty(2, len(source), x.shape[1], dtype=x.dtype, device=x.device)
     to_sizes = torch.empty(len(source), len(shape), dtype=x.dtype, device=x.device)
-    _edge_gradient_kernel[(triton.cdiv(len(source), _EDGES),)](
-        x, reach, sizes, source, target, weight, ends[0], ends[1], to_sizes, len(source),
-        SHAPE=shape, D=x.shape[1], F=len(shape), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
-    )  # fmt: skip
+    with torch.cuda.device_of(x):
+        _edge_gradient_kernel[(triton.cdiv(len(source), _EDGES),)](
+            x, reach, sizes, source, target, weight, ends[0], ends[1], to_sizes, len(source),
+            SHAPE=shape, D=x.shape[1], F=len(shape), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
+        )  # fmt: skip
     to_x = torch.zeros_like(x).index_add_(0, source, ends[0]).index_add_(0, target, ends[1])
     return to_x, to_sizes.sum(0)

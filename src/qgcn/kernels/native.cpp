@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -337,7 +338,10 @@ void for_rows(int64_t first, int64_t count, int threads, Task task) {
             for (int64_t i = begin; i < std::min(begin + BATCH, count); ++i) task(first + i, i);
     };
     std::vector<std::thread> others;
-    for (int i = 1; i < threads; ++i) others.emplace_back(work);
+    try {
+        for (int i = 1; i < threads; ++i) others.emplace_back(work);
+    } catch (const std::system_error&) {  // no more threads are to be had: those there are do the work
+    }
     work();
     for (auto& thread : others) thread.join();
 }

@@ -72,12 +72,20 @@ class Coordinates(nn.Module):
 
     @torch.no_grad()
     def advance(self, epoch: int, epochs: int, adjacency: Tensor) -> None:
-        """Let go of what this epoch is the first to be without; the points stay where they are."""
+        """Let go of what this epoch is the first to be without.
+
+        The points stay where they are, but for the small coordinates that join.
+        """
         if epoch == int(self._confine * epochs):
             self.free.fill_(1)
         if epoch == int(self._convolve * epochs) and bool(self.smoothing > 0):
-            self.coordinates.copy_(self.tangent(None, adjacency))
+            u = self.coordinates  # those still confined, too: they are not 0, only hidden
+            u.copy_(torch.lerp(u, matmul(adjacency, u), self.smoothing))
             self.smoothing.zero_()
+
+    def settled(self, epochs: int) -> int:
+        """Return the epoch from which nothing changes any more."""
+        return max(int(share * epochs) for share in (self._confine, self._convolve))
 
     def extra_repr(self) -> str:
         """Show the number of nodes and the space."""

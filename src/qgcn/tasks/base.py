@@ -50,6 +50,10 @@ class Predictor(nn.Module, ABC):
         if isinstance(self.encoder, Coordinates):
             self.encoder.advance(epoch, epochs, graph)
 
+    def settled(self, epochs: int) -> int:
+        """Return the epoch from which nothing changes with time any more."""
+        return self.encoder.settled(epochs) if isinstance(self.encoder, Coordinates) else 0
+
     def embed(self, x: Tensor, graph: Tensor) -> Tensor:
         """Return the embedding, points of shape ``(N, d)``."""
         return self.encoder(x, graph)  # type: ignore[no-any-return]
@@ -82,7 +86,7 @@ class Task(ABC):
     batchable: ClassVar[bool] = True
     """Whether several seeds can be trained as one batch."""
 
-    static: ClassVar[bool] = False
+    static: bool = False
     """Whether nothing is drawn for a training step."""
 
     keyed: bool
@@ -198,8 +202,14 @@ class Task(ABC):
 
     def is_static(self) -> bool:
         """Tell whether every training step is the same computation on the same tensors: nothing is drawn, nothing dropped."""
-        drops = any(isinstance(module, Dropout) and module.p > 0 for module in self.build_predictor().modules())
-        return self.static and self.edge_dropout == 0 and not drops
+        if not self.static or self.edge_dropout > 0:
+            return False
+        with torch.random.fork_rng(devices=[]):
+            modules = list(self.build_predictor().modules())
+        drops = any(isinstance(module, Dropout) and module.p > 0 for module in modules)
+        # geoopt's branch on what is in a tensor, and attention asks how many edges there are: both wait for the device
+        waits = any(isinstance(module, Stereographic) for module in modules) or self.options.get("attention", False)
+        return not drops and not waits
 
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch: all randomness must be keyed, and vmap know every operation."""

@@ -92,7 +92,6 @@ class Reconstruction(Task):
 
     name: ClassVar[str] = "reconstruction"
     metric: ClassVar[str] = "map"
-    static: ClassVar[bool] = True
     batchable: ClassVar[bool] = False  # a batch of seeds would need as many matrices of distances
 
     def __init__(
@@ -109,6 +108,7 @@ class Reconstruction(Task):
         if objective not in OBJECTIVES:
             raise ValueError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
         self.objective = objective
+        self.static = objective != "distortion"  # which checks its pairs at every step
         if use_features and options.get("model") == "shallow":
             raise ValueError("use_features needs a model that takes features, such as qgcn: shallow learns coordinates alone")
         self.balance = balance

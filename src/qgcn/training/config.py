@@ -126,6 +126,9 @@ class Config(BaseModel):
             )
         if self.model == "shallow" and self.task != "reconstruction":
             raise ValueError(f"the model shallow is for reconstruction, it learns nothing for {self.task}; try qgcn")
+        idle = ("degree_features", "one_hot", "row_normalize", "use_features", "weight_decay")
+        if self.model == "shallow" and (given := next((name for name in idle if getattr(self, name)), None)):
+            raise ValueError(f"{given} has no effect on the model shallow, which learns coordinates alone; try model qgcn")
         space = self.space or default_space(self.model)
         object.__setattr__(self, "space", str(parse_space(space)))
         if self.hidden is not None:

@@ -160,6 +160,8 @@ class Trainer:
                 report(progress)
             if until is not None and until():
                 break
+        if self.finished:
+            self._recording = None  # and the memory it holds
 
     def _step(self) -> Tensor:
         self._schedule()
@@ -191,9 +193,10 @@ class Trainer:
             torch.cuda.current_stream().wait_stream(stream)
             return losses
         if self._recording is None:
-            self._recording = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._recording):
+            recording = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(recording):
                 self._recorded_loss = self._compute(drawn, graph)
+            self._recording = recording
         self._recording.replay()  # recording alone computes nothing
         return self._recorded_loss
 
@@ -291,7 +294,10 @@ class Trainer:
             choose = better.reshape(-1, *[1] * (parameter.ndim - 1)) if self.batched else better.squeeze()
             self.best_parameters[name] = torch.where(choose, parameter.detach(), self.best_parameters[name])
         if self.config.patience is not None:
-            self.stopped = self.stopped | (self.epoch - self.best_epoch >= self.config.patience)
+            since = torch.maximum(
+                self.best_epoch, torch.tensor(self.predictor.settled(self.config.epochs))
+            )  # not before all that changes has
+            self.stopped = self.stopped | (self.epoch - since >= self.config.patience)
         rows = (loss.double().reshape(-1), score, self.best_score, active.double(), self.stopped.double())
         losses, scores, best, going, stopped = torch.stack(rows).tolist()
         self._all_stopped = all(stopped)
@@ -362,6 +368,7 @@ class Trainer:
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Go back to a state; ``ValueError`` if it belongs to another model or other seeds."""
+        self._recording, self._warm = None, 0  # it knows the tensors that were there
         if about.get("seeds") != self.seeds:
             raise ValueError(f"the checkpoint is of seeds {about.get('seeds')}, expected {self.seeds}")
         for name, parameter in self.parameters.items():
