@@ -165,3 +165,10 @@ def test_patience_waits_until_the_model_has_settled():
     assert trainer.predictor.settled(60) == 42
     assert trainer.epoch >= 45
     assert trainer.predictor.encoder.smoothing == 0
+
+
+def test_a_model_that_was_still_held_back_is_not_chosen():
+    trainer, _ = trained(epochs=60, eval_every=1, space="Q6,2")  # solved while it is still hyperbolic space
+    assert trainer.best_epoch.item() > trainer.predictor.settled(60)
+    points, _ = trainer.embedding(0)
+    assert (points[:, 1] != 0).all()

@@ -42,6 +42,7 @@ def test_config_survives_yaml(tmp_path):
         ({"data": None}, "data in c.yaml: input should be a valid string, got None"),
         ({"space": "R10"}, "unknown space 'R10'"),
         ({"space": "Q0,0"}, "no space 'Q0,0': time_dim must be at least 1, got 0"),
+        ({"space": ""}, "space must name a space such as Q15,1, got an empty name"),
         ({"hidden": "Z3"}, "unknown space 'Z3'"),
         ({"model": "hgc"}, "no model 'hgc'; did you mean 'hgcn'?"),
         ({"model": "hgcn", "space": "Q7,3"}, "hgcn lives in"),

@@ -182,7 +182,7 @@ def check_exact(shape: Shape) -> None:
         raise ValueError(
             f"{shape.name} is too large for the exact worst delta: a block of {plural(largest, 'node')} would take "
             f"about {_duration(time)} and {memory / 2**30:.1f} GiB (at most {_duration(MOST_SECONDS)} and "
-            f"{MOST_MEMORY / 2**30:.0f} GiB are allowed); sample it instead, or give a time limit"
+            f"{MOST_MEMORY / 2**30:.0f} GiB are allowed); sample it instead (without exact), or give it seconds"
         )
 
 

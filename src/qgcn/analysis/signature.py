@@ -213,6 +213,12 @@ def suggest_signature(
     best, chosen = ranking[0], _simplest(ranking, measured)
     whole = int(data.num_nodes or 0)
     sentence, reasons = _explain(chosen, best, measured, metric)
+    alike = sum(trial.score >= chosen.score - TOLERANCE for trial in ranking)
+    if len(ranking) > 2 and alike == len(ranking):
+        reasons = (
+            *reasons,
+            f"All {alike} spaces tried hold this graph: trials do not tell them apart; fewer dimensions would.",
+        )
     if whole < shape.num_nodes:
         reasons = (*reasons, f"Trials were made on a connected part of {whole:,} of {shape.num_nodes:,} nodes.")
     return Suggestion(

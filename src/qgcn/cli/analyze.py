@@ -140,7 +140,8 @@ def _print(shape: "Shape", found: Found, suggestion: "Suggestion | None", consol
         else:
             table.add_row("delta, worst", f"{delta.worst:g} .. {delta.worst_at_most:g}", "time was over: bounds")
     table.add_row("diameter", f"{delta.diameter}", "at least" if delta.sampled_diameter else "exact")
-    table.add_row("2 delta / diameter", f"{delta.relative:.3f}", "0 for a tree, 1 at most")
+    table.add_row("2 largest delta / diameter", f"{delta.relative:.3f}", "0 for a tree, 1 at most")
+    table.add_row("2 mean delta / diameter", f"{delta.mean_relative:.3f}", "0 for a tree")
     low, high = curvature.interval
     how = "exact" if curvature.exact else f"{curvature.references:,} reference nodes"
     shown = f"{curvature.mean:+.3f}" + ("" if curvature.exact else f" ({low:+.3f} .. {high:+.3f})")
@@ -165,7 +166,8 @@ def _print_suggestion(suggestion: "Suggestion", console: Console) -> None:
         table.add_column(name, justify="left" if name == "space" else "right")
     for trial in suggestion.ranking:
         mark = " *" if trial.space == suggestion.space else ""
-        row = (f"{100 * trial.score:.1f}", f"{100 * trial.deviation:.1f}", str(trial.epochs), str(trial.seeds))
+        spread = f"{100 * trial.deviation:.1f}" if trial.seeds > 1 else "-"
+        row = (f"{100 * trial.score:.1f}", spread, str(trial.epochs), str(trial.seeds))
         table.add_row(trial.space + mark, *row)
     console.print(table)
     console.print(suggestion.sentence, style="bold", highlight=False, soft_wrap=True)

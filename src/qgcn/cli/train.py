@@ -238,7 +238,9 @@ class _Bars:
 def _print_settings(run: "Run", console: Console) -> None:
     config, data = run.config, run.data
     features = "one-hot" if getattr(data, "x", None) is None else f"{data.x.shape[1]}"
-    if config.task == "reconstruction" and features != "one-hot" and not config.use_features:
+    if config.model == "shallow":
+        features = "no" if features == "one-hot" else "no (for those of the data: --model qgcn --use-features)"
+    elif config.task == "reconstruction" and features != "one-hot" and not config.use_features:
         features = "one-hot (those of the data are not used without --use-features)"
     console.print(
         f"[bold]{config.task}[/] on [bold]{escape(config.data)}[/]: {data.num_nodes} nodes, {data.num_edges // 2} edges, "
@@ -248,7 +250,7 @@ def _print_settings(run: "Run", console: Console) -> None:
     )
     for remark in getattr(data, "remarks", []):
         console.print(f"  {escape(remark)}", style="dim", highlight=False, soft_wrap=True)
-    defaults = {name: field.default for name, field in Config.model_fields.items()}
+    defaults = {name: _default(config.task, name, field) for name, field in Config.model_fields.items()}
     own = {name: value for name, value in config.model_dump().items() if name not in ("task", "data", "model", "space")}
     changed = ", ".join(f"{name} {_shown(value)}" for name, value in own.items() if value != defaults[name])
     console.print(f"  settings: {escape(changed) or 'all default'}", style="dim", highlight=False, soft_wrap=True)

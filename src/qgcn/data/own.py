@@ -287,6 +287,8 @@ def _from_table(table: Table, name: str, num_nodes: int | None) -> _Draft:
     if width not in (2, 3):
         raise ValueError(f"{table.path} has {count(width, 'column')}: expected two ids and perhaps a weight")
     title = "the third column"
+    if len(table) == 1 and _names_columns(table):
+        raise ValueError(f"{table.path} has a header and nothing below it: expected edges")
     headed = len(table) > 1 and _has_header(table)
     if headed:
         title = f"column {table.field(0, 2)!r}" if width == 3 else title
@@ -333,11 +335,16 @@ def _compact(pairs: Ints) -> tuple[Ints, Ints]:
 def _has_header(table: Table) -> bool:
     """Tell whether the first row names the columns: its words say so, or numbers begin below it."""
     head, rest = table.row(0), table.without_header()
-    if head.field(0, 0).lower() in HEADER_WORDS and head.field(0, 1).lower() in HEADER_WORDS:
+    if _names_columns(head):
         return True
     if len(table.columns) == 3 and not head.is_number(0, 2) and rest.is_number(0, 2):
         return True
     return head.integers([0]) is None and head.integers([1]) is None and rest.integers([0, 1]) is not None
+
+
+def _names_columns(table: Table) -> bool:
+    """Tell whether the first row holds words that head columns."""
+    return table.field(0, 0).lower() in HEADER_WORDS and table.field(0, 1).lower() in HEADER_WORDS
 
 
 def _from_arrays(path: Path, name: str, num_nodes: int | None) -> _Draft:

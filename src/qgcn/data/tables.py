@@ -212,7 +212,12 @@ def read_arrays(path: Path) -> dict[str, Array]:
     except Exception as error:  # zip and NumPy raise many kinds for a damaged file
         if "allow_pickle" in str(error) and "Object" in str(error):
             raise ValueError(f"{path} holds pickled Python objects, which are never read: save plain arrays") from None
-        raise ValueError(f"{path} is not a NumPy file: {str(error).splitlines()[0] if str(error) else error!r}") from None
+        why = (
+            str(error).splitlines()[0]
+            if str(error) and "allow_pickle" not in str(error)
+            else "it is damaged, or something else"
+        )
+        raise ValueError(f"{path} is not a NumPy file: {why}") from None
 
 
 def sparse_from(arrays: dict[str, Array], path: Path) -> Any:

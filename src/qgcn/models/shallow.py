@@ -85,7 +85,7 @@ class Coordinates(nn.Module):
 
     def settled(self, epochs: int) -> int:
         """Return the epoch from which nothing changes any more."""
-        return max(int(share * epochs) for share in (self._confine, self._convolve))
+        return max([0, *(int(share * epochs) for share in (self._confine, self._convolve) if share < 1)])
 
     def extra_repr(self) -> str:
         """Show the number of nodes and the space."""

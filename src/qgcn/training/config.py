@@ -103,6 +103,8 @@ class Config(BaseModel):
     @classmethod
     def _of_the_task(cls, values: Any) -> Any:
         """Fill in what is not given with the defaults of the task."""
+        if isinstance(values, dict) and values.get("space") == "":
+            raise ValueError("space must name a space such as Q15,1, got an empty name")
         if isinstance(values, dict) and values.get("task") == "reconstruction":
             return RECONSTRUCTION | {
                 name: value for name, value in values.items() if name not in RECONSTRUCTION or value is not None

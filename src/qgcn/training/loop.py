@@ -287,16 +287,17 @@ class Trainer:
         """Score all seeds on validation, keep the parameters of those that got better, stop those that do not."""
         score = self._selection()
         active = ~self.stopped
-        better = (score > self.best_score) & active
+        settled = self.predictor.settled(self.config.epochs)
+        # what was found while a model was still held back is not the model that was asked for
+        early = (self.best_epoch <= settled) & (self.epoch > settled)
+        better = ((score > self.best_score) | early) & active
         self.best_score = torch.where(better, score, self.best_score)
         self.best_epoch = torch.where(better, self.epoch, self.best_epoch)
         for name, parameter in self.parameters.items():
             choose = better.reshape(-1, *[1] * (parameter.ndim - 1)) if self.batched else better.squeeze()
             self.best_parameters[name] = torch.where(choose, parameter.detach(), self.best_parameters[name])
         if self.config.patience is not None:
-            since = torch.maximum(
-                self.best_epoch, torch.tensor(self.predictor.settled(self.config.epochs))
-            )  # not before all that changes has
+            since = torch.maximum(self.best_epoch, torch.full_like(self.best_epoch, settled))
             self.stopped = self.stopped | (self.epoch - since >= self.config.patience)
         rows = (loss.double().reshape(-1), score, self.best_score, active.double(), self.stopped.double())
         losses, scores, best, going, stopped = torch.stack(rows).tolist()

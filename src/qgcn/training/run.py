@@ -269,6 +269,8 @@ class Run:
         created = create_folder(folder)
         for name in ("checkpoints", "weights", "embeddings"):
             (folder / name).mkdir(exist_ok=True)
+            for left in (folder / name).glob(f".*.{'[0-9a-f]' * 16}"):  # by a process that was killed while it wrote
+                left.unlink(missing_ok=True)
         if fresh:
             text = yaml.safe_dump(self.config.model_dump(), sort_keys=False, allow_unicode=True)
             try:

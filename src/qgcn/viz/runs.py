@@ -127,7 +127,10 @@ def _embedding(
         if weights is None:
             continue
         predictor, run = _predictor(config, data, weights)
-        notices.append(f"Seed {seed} is not finished: its embedding is that of the checkpoint at epoch {epoch}.")
+        if epoch is None:
+            notices.append(f"The embedding of seed {seed} is missing: it was computed again from its weights.")
+        else:
+            notices.append(f"Seed {seed} is not finished: its embedding is that of the checkpoint at epoch {epoch}.")
         with torch.no_grad():
             return _Found(predictor.embed(run.task.x, run.task.graph), predictor.space, _node_ids(data), seed)
     return None

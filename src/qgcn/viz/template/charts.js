@@ -31,7 +31,7 @@ const Charts = (() => {
     return String(Number(value.toPrecision(3)));
   };
 
-  const WIDE = window.innerWidth < 600 ? 340 : 520, HIGH = 250, LEFT = 52, RIGHT = 14, TOP = 12, BOTTOM = 42;
+  const WIDE = window.innerWidth < 600 ? 340 : 520, HIGH = 250, LEFT = 62, RIGHT = 26, TOP = 12, BOTTOM = 42;
 
   function frame(label, xs, ys, xLabel, yLabel) {
     const x = (value) => LEFT + ((value - xs[0]) / (xs[1] - xs[0] || 1)) * (WIDE - LEFT - RIGHT);
