@@ -81,7 +81,6 @@ def _factor(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexp
     chord = tl.fma(total, 1.0 / size, gap) * shorten
     if TIME == 1:
         z = tl.where(chord < 0.0, 0.0, chord)  # a comparison, here and below: NaN stays NaN
-        turned = chord < -1e30  # never
         far = dot < 0
     else:
         turned = chord < -2.0
@@ -167,19 +166,22 @@ def _next_word(at, following, end, word_ptr, bits_ptr, word):
 
 
 @triton.jit
+def _share_of(first_row, num_rows, num_words, words_each, ROWS: tl.constexpr):
+    """Return the rows of a block, counted from its first one and from 0, and the words of columns it meets."""
+    local = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    word = tl.program_id(1) * words_each
+    return local, local < num_rows, first_row + local, word, tl.minimum(word + words_each, num_words)
+
+
+@triton.jit
 def _log_sum_kernel(
     x_ptr, reach_ptr, sizes_ptr, tau_ptr, start_ptr, word_ptr, bits_ptr, out_ptr,
     first_row, num_rows, n, num_words, words_each, steps,
     SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Add up ``2 ** (-energy)`` of a run of columns for each row, as the base-2 logarithm of the sum."""
-    local = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    inside = local < num_rows
-    rows = first_row + local
-    word = tl.program_id(1) * words_each
-    last_word = tl.minimum(word + words_each, num_words)
-    x = _rows_of(x_ptr, rows, inside, D)
-    reach = _rows_of(reach_ptr, rows, inside, F)
+    local, inside, rows, word, last_word = _share_of(first_row, num_rows, num_words, words_each, ROWS)
+    x, reach = _rows_of(x_ptr, rows, inside, D), _rows_of(reach_ptr, rows, inside, F)
     at, following, end = _seek(start_ptr, word_ptr, rows, inside, word, steps)
     tau = tl.load(tau_ptr)
     highest = tl.zeros([ROWS], tl.float32) + _LOWEST
@@ -218,13 +220,8 @@ def _gradient_kernel(
     ROWS: tl.constexpr,
 ):  # fmt: skip
     """Add up, over a run of columns, what each row's point, the temperature and the sizes change."""
-    local = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    inside = local < num_rows
-    rows = first_row + local
-    word = tl.program_id(1) * words_each
-    last_word = tl.minimum(word + words_each, num_words)
-    x = _rows_of(x_ptr, rows, inside, D)
-    reach = _rows_of(reach_ptr, rows, inside, F)
+    local, inside, rows, word, last_word = _share_of(first_row, num_rows, num_words, words_each, ROWS)
+    x, reach = _rows_of(x_ptr, rows, inside, D), _rows_of(reach_ptr, rows, inside, F)
     row_shift = tl.load(shift_ptr + rows, mask=inside, other=0.0)
     row_weight = tl.load(weight_ptr + rows, mask=inside, other=0.0)
     at, following, end = _seek(start_ptr, word_ptr, rows, inside, word, steps)

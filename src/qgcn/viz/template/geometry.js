@@ -1,6 +1,9 @@
 // Distances and geodesics of every space, in double precision: the formulas of qgcn.geometry.
 
 const Geometry = (() => {
+  // The share of an end in a point of a geodesic, S being sin or sinh: tau where nothing is to be shared, or no way is the shortest.
+  const part = (S, tau, angle) => (angle === 0 || angle === Math.PI ? tau : S(tau * angle) / S(angle));
+
   const arc = (square) => (square >= 0 ? 2 * Math.asinh(Math.sqrt(square) / 2) : -2 * Math.asin(Math.min(1, Math.sqrt(-square) / 2)));
 
   // The squared chord to the nearer of y and -y, in units of |beta|, and whether that is -y.
@@ -117,8 +120,7 @@ const Geometry = (() => {
       const between = (row, tau, from, to, cosine) => {
         const angle = Math.abs(cosine) > 1 ? Math.acosh(Math.abs(cosine)) : Math.acos(cosine);
         const S = Math.abs(cosine) > 1 ? Math.sinh : Math.sin;
-        if (angle * angle < 1e-12) put(row, 1 - tau, from, tau, to);
-        else put(row, S((1 - tau) * angle) / S(angle), from, S(tau * angle) / S(angle), to);
+        put(row, part(S, 1 - tau, angle), from, part(S, tau, angle), to);
       };
       const cosine = c.far ? -1 - c.square / 2 : 1 + c.square / 2;
       if (cosine > -1) {
@@ -174,8 +176,7 @@ const Geometry = (() => {
     const cosine = a.reduce((sum, value, k) => sum + (k ? sign : 1) * value * b[k], 0);
     const theta = kappa > 0 ? Math.acos(Math.min(1, cosine)) : Math.acosh(Math.max(1, cosine)), S = kappa > 0 ? Math.sin : Math.sinh;
     return Array.from({ length: steps + 1 }, (_, k) => {
-      const tau = k / steps, small = S(theta) < 1e-9;
-      const u = small ? 1 - tau : S((1 - tau) * theta) / S(theta), v = small ? tau : S(tau * theta) / S(theta);
+      const u = part(S, 1 - k / steps, theta), v = part(S, k / steps, theta);
       const mixed = a.map((value, n) => u * value + v * b[n]);
       return Float64Array.from(mixed.slice(1), (value) => value / (1 + mixed[0]) / Math.sqrt(Math.abs(kappa)));
     });
@@ -213,8 +214,7 @@ const Geometry = (() => {
     const angle = kind === "sphere" ? Math.acos(Math.max(-1, Math.min(1, product))) : Math.acosh(Math.max(1, product));
     const S = kind === "sphere" ? Math.sin : Math.sinh, path = [];
     for (let k = 0; k <= steps; k++) {
-      const tau = k / steps, small = Math.abs(S(angle)) < 1e-6;
-      const u = small ? 1 - tau : S((1 - tau) * angle) / S(angle), v = small ? tau : S(tau * angle) / S(angle);
+      const u = part(S, 1 - k / steps, angle), v = part(S, k / steps, angle);
       path.push([u * a[0] + v * b[0], u * a[1] + v * b[1], u * a[2] + v * b[2]]);
     }
     return path;
