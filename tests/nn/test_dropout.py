@@ -8,6 +8,7 @@ from torch import nn
 
 from qgcn.nn import Dropout, dropout_keys, mixed_key
 from qgcn.nn.dropout import keyed_mask
+from qgcn.nn.field import Part
 from tolerance import DTYPES
 
 
@@ -87,6 +88,16 @@ def test_a_batch_draws_bit_for_bit_what_each_would_draw_alone(place, dtype):
     for k, seed in enumerate(seeds):
         alone = one(dropout_keys(net, seed, 5), u if place is None else u[k])
         assert torch.equal(together[k], alone)
+
+
+@pytest.mark.parametrize("size", [(9,), (9, 4)])
+def test_a_part_of_a_tensor_gets_what_it_gets_in_the_whole(size):
+    part = Part(torch.tensor([7, 0, 3]), 9)
+    keys = torch.tensor([2, 8])
+    whole = torch.stack([keyed_mask(key, torch.ones(size), 0.5) for key in keys])
+    like = torch.ones(3, *size[1:])
+    assert torch.equal(keyed_mask(keys[0], like, 0.5, part), whole[0, part.rows])
+    assert torch.equal(torch.vmap(lambda key: keyed_mask(key, like, 0.5, part))(keys), whole[:, part.rows])
 
 
 def test_gradients_of_a_batch_pass_where_coordinates_were_kept():

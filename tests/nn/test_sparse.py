@@ -7,7 +7,7 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from cases import generator
 from qgcn import data
 from qgcn.nn import EdgeDropout, adjacency, matmul, to_csr
-from qgcn.nn.sparse import edges_of
+from qgcn.nn.sparse import edges_of, revalued, select_rows
 from tolerance import DTYPES
 
 EDGES = torch.tensor([[0, 1, 1, 2, 0, 3, 3, 1], [1, 0, 2, 1, 3, 0, 1, 3]])  # undirected; node 4 has no neighbour
@@ -85,6 +85,27 @@ def test_matmul_takes_a_batch_along_any_axis():
     columns = torch.randn(5, 2, 3, dtype=torch.float64, generator=generator(4))
     product = torch.vmap(lambda each: matmul(matrix, each), in_dims=2, out_dims=2)(columns)
     torch.testing.assert_close(product, torch.einsum("ij,jnk->ink", matrix.to_dense(), columns))
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "uneven", "wide", "tall"])
+def test_select_rows_takes_rows_in_the_given_order(kind):
+    matrix = matrices(torch.float64)[kind]
+    rows = torch.tensor([4, 0, 4, 2])
+    some, entries = select_rows(matrix, rows)
+    assert torch.equal(some.to_dense(), matrix.to_dense()[rows])
+    assert torch.equal(matrix.values()[entries], some.values())
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "uneven", "wide", "tall"])
+def test_a_revalued_matrix_has_the_gradients_of_its_own_values(kind):
+    matrix = matrices(torch.float64)[kind]
+    columns = torch.randn(matrix.shape[1], 3, dtype=torch.float64, generator=generator(2), requires_grad=True)
+    torch.autograd.grad(matmul(matrix, columns).sum(), columns)  # so that the transpose of the old values is known
+    made = revalued(matrix, torch.randn(matrix.values().shape, dtype=torch.float64, generator=generator(1)))
+    weights = torch.randn(matrix.shape[0], 3, dtype=torch.float64, generator=generator(3))
+    torch.testing.assert_close(matmul(made, columns), made.to_dense() @ columns)
+    (found,) = torch.autograd.grad(matmul(made, columns), columns, weights)
+    torch.testing.assert_close(found, made.to_dense().t() @ weights)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

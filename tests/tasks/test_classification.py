@@ -8,7 +8,7 @@ from torch_geometric.data import Data
 
 from cases import generator
 from qgcn import data
-from qgcn.nn import QGCNConv
+from qgcn.nn import QGCNConv, dropout_keys
 from qgcn.tasks import NodeClassification
 from qgcn.training.config import Config
 from qgcn.training.loop import Trainer
@@ -88,16 +88,70 @@ def test_scores_have_the_documented_keys_and_values():
     task = NodeClassification(given)
     perfect = nn.functional.one_hot(given.y, 3).float()
     for split in ("train", "val", "test"):
-        assert task.score(perfect, split, None) == {"accuracy": 1.0, "f1_micro": 1.0, "f1_macro": 1.0}
-    assert task.selection(perfect, None) == 1
+        assert task.score(perfect[task.nodes[split]], split, None) == {"accuracy": 1.0, "f1_micro": 1.0, "f1_macro": 1.0}
+    assert task.selection(perfect[given.val_mask], None) == 1
     nodes = given.test_mask.nonzero().squeeze(1)
-    wrong = perfect.clone()
-    wrong[nodes[0]] = nn.functional.one_hot((given.y[nodes[0]] + 1) % 3, 3).float()
+    wrong = perfect[nodes].clone()
+    wrong[0] = nn.functional.one_hot((given.y[nodes[0]] + 1) % 3, 3).float()
     scores = task.score(wrong, "test", None)
     assert scores["accuracy"] == scores["f1_micro"] == pytest.approx(1 - 1 / len(nodes))
     assert scores["f1_macro"] < 1
-    assert task.score(wrong, "val", None)["accuracy"] == 1
     assert task.metric in scores
+
+
+# --- what the nodes of a split see -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "sparse"])
+@pytest.mark.parametrize("options", [{}, {"layers": 3}, {"head": "linear"}, {"space": "H4"}, {"aggregation": "mean"}], ids=str)
+def test_the_field_of_a_split_gives_the_predictions_and_gradients_of_the_whole_graph(options, dense):
+    task = NodeClassification(sparse_graph(dense), **{"space": "Q3,2", "dropout": 0.3, "feature_dropout": 0.2} | options)
+    task.to(torch.device("cpu"), torch.float64)
+    torch.manual_seed(0)
+    predictor = task.build_predictor().double()
+    for name, key in dropout_keys(predictor, 5, 0).items():
+        predictor.get_submodule(name.removesuffix(".key")).key = key
+    parameters = list(predictor.parameters())
+    drawn = task.draw(generator(0))
+    here, whole = (predictor.loss(*inputs, *drawn) for inputs in (task.inputs("train"), (task.x, task.graph)))
+    torch.testing.assert_close(here, whole)
+    torch.testing.assert_close(torch.autograd.grad(here, parameters), torch.autograd.grad(whole, parameters))
+    assert task.inputs("train")[0].shape[0] < task.num_nodes
+    predictor.eval()
+    found = predictor.predict(*task.inputs("val"), *task.queries("val"))
+    torch.testing.assert_close(found, predictor.predict(task.x, task.graph)[task.nodes["val"]])
+
+
+def sparse_graph(dense):
+    """Return a ring, on which few nodes see few others, with the features and labels of :func:`graph`."""
+    given = graph(dense)
+    ring = torch.stack((torch.arange(42), (torch.arange(42) + 1) % 42))
+    given.edge_index = torch.cat((ring, ring.flip(0)), dim=1)
+    given.train_mask = torch.arange(42) < 5
+    given.val_mask = (torch.arange(42) >= 20) & (torch.arange(42) < 30)
+    return given
+
+
+def test_edges_left_out_of_a_step_are_left_out_of_what_its_nodes_see():
+    task = NodeClassification(sparse_graph(True), space="Q3,2", edge_dropout=0.5)
+    predictor = task.build_predictor().eval()
+    thinned = task.thinned_graph(generator(0))
+    found = predictor.predict(*task.inputs("train", thinned))
+    torch.testing.assert_close(found, predictor.predict(task.x, thinned)[task.nodes["train"]])
+    assert not torch.allclose(found, predictor.predict(*task.inputs("train")))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"attention": True}, {"skip": True, "layers": 3}, {"projection": True}, {"model": "qnn"}, {"model": "gcn", "space": "E8"}],
+    ids=str,
+)
+def test_models_that_look_further_get_the_whole_graph(options):
+    task = NodeClassification(graph(), **{"space": "Q3,2"} | options)
+    assert task.inputs("train") == (task.x, task.graph)
+    field = NodeClassification(graph(), space="Q3,2").inputs("train")
+    with pytest.raises((TypeError, ValueError), match="a field is for"):
+        task.build_predictor().predict(*field)
 
 
 # --- training ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
-from qgcn.nn import DoubleProjection, Dropout, QGCNConv, QLinear, TangentActivation, tangent_mean
+from qgcn.nn import DoubleProjection, Dropout, Field, QGCNConv, QLinear, TangentActivation, tangent_mean
 from qgcn.nn.sparse import Aggregation
 
 __all__ = ["TangentNetwork"]
@@ -107,21 +107,36 @@ class TangentNetwork(nn.Module):
         """Map features to points of the last layer's space."""
         return self.space.expmap0(self.tangent(x, edge_index, edge_weight))
 
-    def tangent(self, x: Tensor, edge_index: Tensor | None = None, edge_weight: Tensor | None = None) -> Tensor:
-        """Map features to tangent coordinates at the pole of the last layer's space, shape ``(N, d)``."""
+    @property
+    def takes_field(self) -> bool:
+        """Whether the graph may be the field of some nodes: each layer then has rows of its own."""
+        return self.convolve and not self.skip and self.features is None and all(layer.score is None for layer in self.layers)
+
+    def tangent(self, x: Tensor, edge_index: Tensor | Field | None = None, edge_weight: Tensor | None = None) -> Tensor:
+        """Map features to tangent coordinates at the pole of the last layer's space, shape ``(N, d)``.
+
+        Args:
+            x: Features.
+            edge_index: The graph; or a field, whose features are ``x``, with a hop for every layer, or more for what follows.
+            edge_weight: Weights of the edges.
+        """
         if x.shape[-1] != self.in_features:
             raise ValueError(f"expected {self.in_features} features, got shape {tuple(x.shape)}")
         if self.convolve and edge_index is None:
             raise ValueError("a convolution needs edge_index, got None")
+        field = edge_index if isinstance(edge_index, Field) else None
+        if field is not None and not self.takes_field:
+            raise ValueError("a field is for convolutions without attention, skip connection and projection")
         u = x if self.features is None else self.features.space.logmap0(self.features(x))
         outputs = []
         for index, (layer, dropout) in enumerate(zip(self.layers, self.dropouts, strict=True)):
             u = self.activations[index - 1].from_tangent(u) if index else u  # type: ignore[operator]
             sparse = u.layout == torch.sparse_csr
-            values = dropout(u.values()) if sparse else None
-            u = u if sparse else dropout(u)
-            graph = (edge_index, edge_weight) if self.convolve else ()
-            u = layer.from_tangent(u, *graph, values=values)  # type: ignore[operator]
+            part = None if field is None else field.hops[index].sources if index else field.part
+            values = dropout(u.values(), part) if sparse else None
+            u = u if sparse else dropout(u, part)
+            graph = (edge_index, edge_weight) if field is None else (field.hops[index].matrix,)
+            u = layer.from_tangent(u, *graph if self.convolve else (), values=values)  # type: ignore[operator]
             outputs.append(u)
         return tangent_mean(outputs) if self.skip else u
 

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space
 from qgcn.nn.dropout import Dropout
+from qgcn.nn.field import Part
 from qgcn.nn.sparse import matmul
 from qgcn.nn.tangent import TangentActivation
 
@@ -84,7 +85,7 @@ class TangentClassifier(nn.Module):
         """Return the logits of the classes."""
         return self.from_tangent(self._space[0].logmap0(x), adjacency)
 
-    def from_tangent(self, u: Tensor, adjacency: Tensor | None = None) -> Tensor:
-        """Do the same from tangent coordinates."""
-        logits: Tensor = self.linear(self.dropout(self.activation.from_tangent(u)))
+    def from_tangent(self, u: Tensor, adjacency: Tensor | None = None, part: Part | None = None) -> Tensor:
+        """Do the same from tangent coordinates; ``part`` says which nodes they are of, if not of all."""
+        logits: Tensor = self.linear(self.dropout(self.activation.from_tangent(u), part))
         return logits if adjacency is None else matmul(adjacency, logits)

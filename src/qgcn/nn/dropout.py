@@ -3,12 +3,15 @@
 A run that is resumed draws what it would have drawn; a batch of models draws what each would have drawn alone.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
+
+from qgcn.nn.field import Part
 
 __all__ = ["Dropout", "dropout_keys", "keyed_mask", "mixed_key"]
 
@@ -23,39 +26,50 @@ def _decisions(key: int, count: int, keep: float, device: torch.device) -> Tenso
     return bits <= most
 
 
+def _mask(key: int, out: Tensor, keep: float, part: Part | None) -> Tensor:
+    """Fill a tensor with a mask."""
+    if part is None:
+        return out.copy_(_decisions(key, out.numel(), keep, out.device).view(out.shape))
+    whole = (part.total, *out.shape[1:])
+    return out.copy_(_decisions(key, math.prod(whole), keep, out.device).view(whole).index_select(0, part.rows))
+
+
 class _KeyedMask(Function):
     @staticmethod
-    def forward(key: Tensor, like: Tensor, keep: float) -> Tensor:
-        return _decisions(int(key), like.numel(), keep, like.device).view(like.shape).to(like.dtype)
+    def forward(key: Tensor, like: Tensor, keep: float, part: Part | None) -> Tensor:
+        return _mask(int(key), torch.empty_like(like), keep, part)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.mark_non_differentiable(output)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None]:
-        return None, None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, None, None]:
+        return None, None, None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], key: Tensor, like: Tensor, keep: float) -> tuple[Tensor, int]:
+    def vmap(
+        info: Any, in_dims: tuple[Any, ...], key: Tensor, like: Tensor, keep: float, part: Part | None
+    ) -> tuple[Tensor, int]:
         place = in_dims[1] or 0
         # as like lies in memory, so that what is multiplied with it is read in order
         masks = torch.empty_like(like) if in_dims[1] is not None else like.new_empty(info.batch_size, *like.shape)
         keys = key.expand(info.batch_size) if in_dims[0] is None else key
         for mask, each in zip(masks.unbind(place), keys.tolist(), strict=True):
-            mask.copy_(_decisions(each, mask.numel(), keep, mask.device).view(mask.shape))
+            _mask(each, mask, keep, part)
         return masks, place
 
 
-def keyed_mask(key: Tensor, like: Tensor, keep: float) -> Tensor:
+def keyed_mask(key: Tensor, like: Tensor, keep: float, part: Part | None = None) -> Tensor:
     """Draw ones with probability ``keep`` and zeros else, as many as ``like`` has entries, from nothing but the key.
 
     Args:
         key: int64, shape ``()``, on the CPU, so that reading it stalls nothing.
         like: Any tensor; the result has its shape, type and device.
         keep: Probability of a one.
+        part: Which rows of a larger tensor ``like`` holds: they get what they would get there.
     """
-    drawn: Tensor = _KeyedMask.apply(key, like.detach(), keep)  # type: ignore[no-untyped-call]
+    drawn: Tensor = _KeyedMask.apply(key, like.detach(), keep, part)  # type: ignore[no-untyped-call]
     return drawn
 
 
@@ -77,13 +91,18 @@ class Dropout(nn.Module):
         self.p = float(p)
         self.register_buffer("key", None, persistent=False)
 
-    def forward(self, u: Tensor) -> Tensor:
-        """Return ``u`` with some coordinates dropped; any shape."""
+    def forward(self, u: Tensor, part: Part | None = None) -> Tensor:
+        """Return ``u`` with some coordinates dropped; any shape.
+
+        Args:
+            u: The coordinates.
+            part: Which rows of a larger tensor ``u`` holds: with a key, those are dropped that would be dropped there.
+        """
         if not self.training or self.p == 0:
             return u
         if self.key is None:
             return nn.functional.dropout(u, self.p)
-        return u * keyed_mask(self.key, u, 1 - self.p).div_(1 - self.p)  # scaling the mask costs no pass of the gradient
+        return u * keyed_mask(self.key, u, 1 - self.p, part).div_(1 - self.p)  # scaling the mask costs no pass of the gradient
 
     def extra_repr(self) -> str:
         """Show the probability."""

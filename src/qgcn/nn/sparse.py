@@ -11,7 +11,17 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.utils.weak import WeakIdKeyDictionary
 
-__all__ = ["AGGREGATIONS", "Aggregation", "EdgeDropout", "adjacency", "edges_of", "matmul", "to_csr"]
+__all__ = [
+    "AGGREGATIONS",
+    "Aggregation",
+    "EdgeDropout",
+    "adjacency",
+    "edges_of",
+    "matmul",
+    "revalued",
+    "select_rows",
+    "to_csr",
+]
 
 Aggregation = Literal["sum", "mean", "sym"]
 AGGREGATIONS = get_args(Aggregation)
@@ -27,11 +37,12 @@ _BLOCKS: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
 
 class _Transpose(NamedTuple):
-    """The structure of a matrix's transpose, and where its values come from."""
+    """The structure of a matrix's transpose, where its values come from, and those of the matrix itself."""
 
     crow: Tensor
     col: Tensor
     order: Tensor
+    values: Tensor | None
     symmetric: bool
 
 
@@ -130,12 +141,38 @@ def _with_values(matrix: Tensor, values: Tensor) -> Tensor:
     return torch.sparse_csr_tensor(matrix.crow_indices(), matrix.col_indices(), values, matrix.shape, check_invariants=False)
 
 
+def revalued(matrix: Tensor, values: Tensor, symmetric: bool = False) -> Tensor:
+    """Return a CSR matrix with other values; what is known of its structure is kept.
+
+    Args:
+        matrix: CSR tensor.
+        values: Shape ``(nnz,)``.
+        symmetric: Say that the result is equal to its transpose if the matrix is.
+    """
+    made = _with_values(matrix, values)
+    turned = _transpose(matrix)
+    _TRANSPOSED[made] = turned._replace(values=None, symmetric=turned.symmetric and symmetric)
+    return made
+
+
+def select_rows(matrix: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Return some rows of a CSR matrix, as a CSR matrix, and which of its entries these are, shape ``(nnz,)``."""
+    crow = matrix.crow_indices().long()
+    start, count = crow[rows], crow.diff()[rows]
+    taken = torch.cat((count.new_zeros(1), count.cumsum(0)))
+    entries = torch.repeat_interleave(start - taken[:-1], count) + torch.arange(int(taken[-1]), device=rows.device)
+    return _csr(taken, matrix.col_indices()[entries], matrix.values()[entries], (len(rows), matrix.shape[1])), entries
+
+
 def _turned(matrix: Tensor, values: Tensor | None) -> Tensor:
     """Return the transpose of a matrix with these values, its own if none are given."""
     turned = _transpose(matrix)
     if turned.symmetric and values is None:
         return matrix
-    values = (matrix.values() if values is None else values).index_select(0, turned.order)
+    if values is not None or turned.values is None:
+        values = (matrix.values() if values is None else values).index_select(0, turned.order)
+    else:
+        values = turned.values
     shape = (matrix.shape[1], matrix.shape[0])
     return torch.sparse_csr_tensor(turned.crow, turned.col, values, shape, check_invariants=False)
 
@@ -150,8 +187,10 @@ def _transpose(matrix: Tensor) -> _Transpose:
         turned[1:] = torch.bincount(col.long(), minlength=matrix.shape[1]).cumsum(0)
         turned, rows = turned.to(crow.dtype), rows[order].to(col.dtype)
         same = matrix.shape[0] == matrix.shape[1] and torch.equal(turned, crow) and torch.equal(rows, col)
-        symmetric = same and torch.equal(matrix.values()[order], matrix.values())
-        found = _TRANSPOSED[matrix] = _Transpose(turned, rows, order.to(col.dtype), symmetric)
+        values = matrix.values()[order]
+        symmetric = same and torch.equal(values, matrix.values())
+        found = _Transpose(turned, rows, order.to(col.dtype), None if symmetric else values, symmetric)
+        _TRANSPOSED[matrix] = found
     return found
 
 
@@ -274,7 +313,4 @@ class EdgeDropout:
         kept = torch.rand(self.count, device=self.weight.device, generator=generator) >= self.p
         weight = self.weight * (kept[self.pair] | self.loop)
         values = _normalized(weight, self.target, self.source, self.matrix.shape[0], self.aggregation)
-        thinned = _with_values(self.matrix, values)
-        turned = _transpose(self.matrix)
-        _TRANSPOSED[thinned] = turned._replace(symmetric=turned.symmetric and self.aggregation != "mean")
-        return thinned
+        return revalued(self.matrix, values, symmetric=self.aggregation != "mean")

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from qgcn.data import degree_one_hot
 from qgcn.manifolds import Space, Stereographic
-from qgcn.models import Coordinates, Encoder, EuclideanNetwork, build
-from qgcn.nn import DoubleProjection, Dropout, EdgeDropout, adjacency, to_csr
+from qgcn.models import Coordinates, Encoder, EuclideanNetwork, TangentNetwork, build
+from qgcn.nn import DoubleProjection, Dropout, EdgeDropout, Field, adjacency, to_csr
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -93,6 +93,8 @@ class Task(ABC):
     """Whether the model's dropout is keyed; that of PyG's networks draws from PyTorch's global generator."""
     takes_matrix: bool
     """Whether the model takes a matrix of adjacency; others take edges, without weights."""
+    takes_field: bool
+    """Whether the model takes the field of some nodes in place of the graph."""
 
     def __init__(
         self,
@@ -136,6 +138,7 @@ class Task(ABC):
         foreign = encoder if isinstance(encoder, EuclideanNetwork) else None
         self.keyed = foreign is None
         self.takes_matrix = foreign is None or foreign.takes_matrix
+        self.takes_field = isinstance(encoder, TangentNetwork) and encoder.takes_field
         self.x = _layout(x, foreign is None or foreign.takes_sparse)
         # in float64, whatever the run's type: rounded once, after they are normalised
         weights = torch.ones(edges.shape[1], dtype=torch.float64) if weights is None else weights.double()
@@ -174,6 +177,15 @@ class Task(ABC):
     def queries(self, split: Split) -> tuple[Tensor, ...]:
         """Return the arguments of :meth:`Predictor.predict` for a split."""
         return ()
+
+    def inputs(self, split: Split, graph: Tensor | None = None) -> tuple[Tensor, Tensor | Field]:
+        """Return the features and the graph, or as much of them as a split needs.
+
+        Args:
+            split: What is trained on or scored.
+            graph: Another graph than the task's; see :meth:`thinned_graph`.
+        """
+        return self.x, self.graph if graph is None else graph
 
     @abstractmethod
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:

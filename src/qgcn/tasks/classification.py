@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from qgcn import metrics
 from qgcn.manifolds import Space
-from qgcn.models import Encoder, EuclideanNetwork
-from qgcn.nn import TangentClassifier
+from qgcn.models import Encoder, EuclideanNetwork, TangentNetwork
+from qgcn.nn import Field, TangentClassifier
 from qgcn.tasks.base import Predictor, Scores, Split, Task
 
 if TYPE_CHECKING:
@@ -32,15 +32,29 @@ class NodeClassifier(Predictor):
         self.head = head
         self.convolve = convolve
 
-    def loss(self, x: Tensor, graph: Tensor, *drawn: Tensor) -> Tensor:
+    def loss(self, x: Tensor, graph: Tensor | Field, *drawn: Tensor) -> Tensor:
         """Return the cross-entropy of the nodes ``drawn[0]`` with labels ``drawn[1]``."""
-        index, labels = drawn
-        return nn.functional.cross_entropy(self.predict(x, graph)[index], labels)
+        nodes, labels = drawn
+        return nn.functional.cross_entropy(self.predict(x, graph, nodes), labels)
 
-    def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
-        """Return logits, shape ``(N, C)``."""
-        u = self.encoder.tangent(x, graph)
-        return u if self.head is None else self.head.from_tangent(u, graph if self.convolve else None)
+    def predict(self, x: Tensor, graph: Tensor | Field, *queries: Tensor) -> Tensor:
+        """Return the logits of all nodes, or of the nodes ``queries[0]`` alone, shape ``(n, C)``; a field must be theirs."""
+        if isinstance(graph, Field):
+            return self._within(x, graph)
+        logits = self.encoder.tangent(x, graph)
+        if self.head is not None:
+            logits = self.head.from_tangent(logits, graph if self.convolve else None)
+        return logits[queries[0]] if queries else logits
+
+    def _within(self, x: Tensor, field: Field) -> Tensor:
+        if self.head is None or not isinstance(self.encoder, TangentNetwork):
+            raise TypeError(f"a field is for tangent-space networks, got {type(self.encoder).__name__}")
+        u, last = self.encoder.tangent(x, field), field.hops[-1]
+        return (
+            self.head.from_tangent(u, last.matrix, last.sources)
+            if self.convolve
+            else self.head.from_tangent(u, part=field.nodes)
+        )
 
 
 class NodeClassification(Task):
@@ -75,6 +89,7 @@ class NodeClassification(Task):
             if nodes.numel() == 0:
                 raise ValueError(f"classification needs {name} nodes, but the {name} mask is empty")
         self.train_labels = self.y[self.nodes["train"]]
+        self._fields: dict[Split, Field] = {}
         super().__init__(data, **options)
 
     def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
@@ -100,20 +115,32 @@ class NodeClassification(Task):
         """Return the training nodes and their labels: nothing is drawn."""
         return self.nodes["train"], self.train_labels
 
+    def inputs(self, split: Split, graph: Tensor | None = None) -> tuple[Tensor, Tensor | Field]:
+        """Return what the nodes of a split see, if the model can do with that."""
+        if not self.takes_field:
+            return super().inputs(split, graph)
+        if split not in self._fields:
+            self._fields[split] = Field.of(self.nodes[split], self.x, self.graph, self.options.get("layers", 2))
+        field = self._fields[split]
+        field = field if graph is None or graph is self.graph else field.along(graph)
+        return field.x, field
+
+    def queries(self, split: Split) -> tuple[Tensor, ...]:
+        """Return the nodes of a split."""
+        return (self.nodes[split],)
+
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the accuracy on validation."""
-        nodes = self.nodes["val"]
-        right: Tensor = prediction[nodes].argmax(-1) == self.y[nodes]
+        right: Tensor = prediction.argmax(-1) == self.y[self.nodes["val"]]
         return right.double().mean()
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Return accuracy and both F1 scores."""
-        nodes = self.nodes[split]
-        logits, y = prediction[nodes], self.y[nodes]
+        y = self.y[self.nodes[split]]
         return {
-            "accuracy": float(metrics.accuracy(logits, y)),
-            "f1_micro": float(metrics.f1(logits, y, average="micro")),
-            "f1_macro": float(metrics.f1(logits, y, average="macro")),
+            "accuracy": float(metrics.accuracy(prediction, y)),
+            "f1_micro": float(metrics.f1(prediction, y, average="micro")),
+            "f1_macro": float(metrics.f1(prediction, y, average="macro")),
         }
 
     def to(self, device: torch.device, dtype: torch.dtype) -> None:
@@ -121,3 +148,4 @@ class NodeClassification(Task):
         super().to(device, dtype)
         self.y, self.train_labels = self.y.to(device), self.train_labels.to(device)
         self.nodes = {name: nodes.to(device) for name, nodes in self.nodes.items()}
+        self._fields = {}

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
 from qgcn.manifolds import Space
-from qgcn.nn import Dropout, dropout_keys, mixed_key
+from qgcn.nn import Dropout, Field, dropout_keys, mixed_key
 from qgcn.tasks import Predictor, Task
 from qgcn.tasks.base import Scores, Split
 from qgcn.training.config import Config
@@ -21,6 +21,7 @@ from qgcn.training.config import Config
 __all__ = ["Diverged", "Progress", "Trainer"]
 
 _WARM_STEPS = 3
+_Inputs = tuple[Tensor, Tensor | Field]
 _NEGATIVES, _EDGES = -1, -2  # keep the streams of the task's draws apart from those of the layers, which count from 0
 
 
@@ -87,7 +88,7 @@ class Trainer:
         self._warm = 0
         self._recording: torch.cuda.CUDAGraph | None = None
         self._recorded_loss = torch.empty(0)
-        self._fixed_inputs: tuple[list[tuple[Tensor, ...]], Tensor] | None = None
+        self._fixed_inputs: tuple[list[tuple[Tensor, ...]], _Inputs] | None = None
         self.optimiser = self._optimiser()
         self.seconds = 0.0
 
@@ -173,12 +174,12 @@ class Trainer:
         self._fixed_inputs = self._fixed_inputs or self._inputs()
         return self._recorded(*self._fixed_inputs)
 
-    def _inputs(self) -> tuple[list[tuple[Tensor, ...]], Tensor]:
+    def _inputs(self) -> tuple[list[tuple[Tensor, ...]], _Inputs]:
         """Draw what the step needs for each seed, and the graph for all."""
         drawn = [self.task.draw(self._generator(seed, _NEGATIVES)) for seed in self.seeds]
-        return drawn, self.task.thinned_graph(self._generator(self.config.split_seed, _EDGES))
+        return drawn, self.task.inputs("train", self.task.thinned_graph(self._generator(self.config.split_seed, _EDGES)))
 
-    def _recorded(self, drawn: list[tuple[Tensor, ...]], graph: Tensor) -> Tensor:
+    def _recorded(self, drawn: list[tuple[Tensor, ...]], inputs: _Inputs) -> Tensor:
         """Take a step that is the same every time: recorded once as a graph of the GPU's, then replayed as a whole.
 
         A step on a few thousand nodes is a hundred operations of a few microseconds, each of which the CPU takes longer to ask
@@ -189,21 +190,21 @@ class Trainer:
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
-                losses = self._compute(drawn, graph)
+                losses = self._compute(drawn, inputs)
             torch.cuda.current_stream().wait_stream(stream)
             return losses
         if self._recording is None:
             recording = torch.cuda.CUDAGraph()
             with torch.cuda.graph(recording):
-                self._recorded_loss = self._compute(drawn, graph)
+                self._recorded_loss = self._compute(drawn, inputs)
             self._recording = recording
         self._recording.replay()  # recording alone computes nothing
         return self._recorded_loss
 
-    def _compute(self, drawn: list[tuple[Tensor, ...]], graph: Tensor) -> Tensor:
+    def _compute(self, drawn: list[tuple[Tensor, ...]], inputs: _Inputs) -> Tensor:
         self.optimiser.zero_grad()
         with self._foreign_randomness():
-            losses = self._call("loss", drawn, graph=graph)
+            losses = self._call("loss", drawn, inputs=inputs)
         self.fabric.backward(losses.sum())
         if self.config.clip is not None:
             self._clip(self.config.clip)
@@ -236,7 +237,7 @@ class Trainer:
         method: str,
         arguments: Sequence[tuple[Tensor, ...]],
         parameters: dict[str, Tensor] | None = None,
-        graph: Tensor | None = None,
+        inputs: _Inputs | None = None,
     ) -> Tensor:
         """Call a method of every seed's predictor; results are stacked for a batch.
 
@@ -244,9 +245,9 @@ class Trainer:
             method: Name of the method.
             arguments: What it takes beside features and graph, for each seed; tensors that all seeds share are not copied.
             parameters: Other parameters than the current ones.
-            graph: Another graph than the task's.
+            inputs: Other features and another graph than the task's.
         """
-        inputs = (self.task.x, self.task.graph if graph is None else graph)
+        inputs = inputs or (self.task.x, self.task.graph)
         training = self.predictor.training
         if not self.batched:
             keys = dropout_keys(self.predictor, self.seeds[0], self.epoch) if training else {}
@@ -313,7 +314,7 @@ class Trainer:
     def _selection(self) -> Tensor:
         """Return the validation score of each seed, NaN where its predictions are not finite."""
         self.predictor.eval()
-        prediction = self._call("predict", [self.task.queries("val")] * len(self.seeds))
+        prediction = self._call("predict", [self.task.queries("val")] * len(self.seeds), inputs=self.task.inputs("val"))
         each = prediction if self.batched else prediction.unsqueeze(0)
         finite = torch.isfinite(each).flatten(1).all(1).tolist()
         nothing = torch.tensor(torch.nan, dtype=torch.float64, device=each.device)

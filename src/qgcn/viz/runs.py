@@ -177,7 +177,8 @@ def _predictions(
         if weights is None:
             raise ValueError(f"seed {seed} has no weights")
         predictor, run = _predictor(config, data, weights)
-        answer: Tensor = predictor("predict", run.task.x, run.task.graph, *run.task.queries("test"))
+        queries = run.task.queries("test") if isinstance(run.task, LinkPrediction) else ()  # classes are asked of all nodes
+        answer: Tensor = predictor("predict", run.task.x, run.task.graph, *queries)
     except (OSError, ValueError) as error:
         notices.append(f"Predictions are missing: {' '.join(str(error).split())}.")
         return [], []
