@@ -96,8 +96,8 @@ def test_a_part_of_a_tensor_gets_what_it_gets_in_the_whole(size):
     keys = torch.tensor([2, 8])
     whole = torch.stack([keyed_mask(key, torch.ones(size), 0.5) for key in keys])
     like = torch.ones(3, *size[1:])
-    assert torch.equal(keyed_mask(keys[0], like, 0.5, part), whole[0, part.rows])
-    assert torch.equal(torch.vmap(lambda key: keyed_mask(key, like, 0.5, part))(keys), whole[:, part.rows])
+    assert torch.equal(keyed_mask(keys[0], like, 0.5, part=part), whole[0, part.rows])
+    assert torch.equal(torch.vmap(lambda key: keyed_mask(key, like, 0.5, part=part))(keys), whole[:, part.rows])
 
 
 def test_gradients_of_a_batch_pass_where_coordinates_were_kept():

@@ -87,6 +87,19 @@ def test_matmul_takes_a_batch_along_any_axis():
     torch.testing.assert_close(product, torch.einsum("ij,jnk->ink", matrix.to_dense(), columns))
 
 
+@pytest.mark.parametrize(
+    ("columns", "values", "match"),
+    [
+        (torch.ones(5, 2), None, r"columns must have shape \(7, n\), got \(5, 2\)"),
+        (torch.ones(7), None, r"columns must have shape \(7, n\), got \(7,\)"),
+        (torch.ones(7, 2), torch.ones(3), r"values must have shape \(\d+,\), got \(3,\)"),
+    ],
+)
+def test_matmul_refuses_shapes_that_do_not_fit(columns, values, match):
+    with pytest.raises(ValueError, match=match):
+        matmul(matrices(torch.float32)["wide"], columns, values)
+
+
 @pytest.mark.parametrize("kind", ["symmetric", "uneven", "wide", "tall"])
 def test_select_rows_takes_rows_in_the_given_order(kind):
     matrix = matrices(torch.float64)[kind]

@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.autograd import Function
 
 from qgcn.geometry.ambient import check, magnitude, square
-from qgcn.geometry.batch import stacked, under_vmap
+from qgcn.geometry.batch import stacked, transformed, under_vmap
 from qgcn.numerics import apply, cosh_root, limits, safe_norm, sinhc_root
 
-__all__ = ["fold0", "translate0"]
+__all__ = ["bias_step", "fold0", "moved_by", "translate0"]
 
 
 def fold0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -42,7 +42,7 @@ def fold0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
 def _fold0(u: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
     zero = torch.zeros_like(u[..., :1])
     if time_dim == 1:
-        folded: Tensor = torch.cat((zero, u[..., 1:]), dim=-1) if _transformed() else _WithoutFirst.apply(u)  # type: ignore[no-untyped-call]
+        folded: Tensor = torch.cat((zero, u[..., 1:]), dim=-1) if transformed() else _WithoutFirst.apply(u)  # type: ignore[no-untyped-call]
         size = beta if isinstance(beta, Tensor) else magnitude(beta, u)
         return folded.expand(torch.broadcast_shapes(folded.shape, size.shape))
     _, turn, space = _parts(u, time_dim)
@@ -78,16 +78,25 @@ def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> 
 
 
 def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
+    return moved_by(u, *bias_step(u, b, beta, time_dim), time_dim=time_dim)
+
+
+def bias_step(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Return what a translation needs to know of its bias: :math:`S b`, :math:`C` and :math:`|\beta|`, typed as ``u``."""
     size = magnitude(beta, u)
-    root = size.sqrt()
     b = torch.cat((torch.zeros_like(b[..., :1]), b[..., 1:]), dim=-1)
     z = square(b, time_dim=time_dim) / size
-    ahead, aside = cosh_root(z), sinhc_root(z)
+    return sinhc_root(z) * b, cosh_root(z), size
+
+
+def moved_by(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor, *, time_dim: int) -> Tensor:
+    """Translate by what :func:`bias_step` returns."""
     if time_dim == 1:
-        moved: Tensor = _moved(u, aside * b, ahead, size) if _transformed() else _Moved.apply(u, aside * b, ahead, size)  # type: ignore[no-untyped-call]
+        moved: Tensor = _moved(u, step, ahead, size) if transformed() else _Moved.apply(u, step, ahead, size)  # type: ignore[no-untyped-call]
         return moved
+    root = size.sqrt()
     _, turn, space = _parts(u, time_dim)
-    _, turn_push, push = _parts(b, time_dim)
+    _, turn_push, push = _parts(step, time_dim)
     quarter = -(turn * turn).sum(-1, keepdim=True) / (4 * size)
     half_cosine, half_sine = cosh_root(quarter), sinhc_root(quarter)  # of half the angle: 1 + cos does not cancel behind
     cosine = 2 * half_cosine.square() - 1
@@ -100,11 +109,11 @@ def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Te
     room = torch.addcmul(root * excess * cosine, 2 * size, half_cosine.square())
     connected = room > limits(u.dtype).antipode * size
     side = torch.where(connected, 1, -1).to(u.dtype)
-    k = aside * overlap / torch.where(connected, room, 2 * size - room)
-    scale, step = torch.addcmul(ahead, side, k), side * aside
+    k = overlap / torch.where(connected, room, 2 * size - room)
+    scale = torch.addcmul(ahead, side, k)
     first = torch.addcmul(k * root, scale, radius * cosine)
-    time: Tensor = apply(_SphereLog, first, torch.addcmul(step * turn_push, scale * stretch, turn))
-    return torch.cat((torch.zeros_like(k), root * time, torch.addcmul(step * push, scale, space)), dim=-1)
+    time: Tensor = apply(_SphereLog, first, torch.addcmul(side * turn_push, scale * stretch, turn))
+    return torch.cat((torch.zeros_like(k), root * time, torch.addcmul(side * push, scale, space)), dim=-1)
 
 
 def _parts(u: Tensor, time_dim: int) -> tuple[Tensor, ...]:
@@ -126,11 +135,6 @@ class _WithoutFirst(Function):
     def backward(ctx: Any, grad: Tensor) -> Tensor:
         result: Tensor = _WithoutFirst.apply(grad)  # type: ignore[no-untyped-call]
         return result
-
-
-def _transformed() -> bool:
-    """Tell whether someone else takes the derivatives: a compiler, or ``torch.func``."""
-    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def _moved(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor) -> Tensor:

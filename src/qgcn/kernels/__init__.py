@@ -9,6 +9,7 @@ from qgcn.kernels.graph import Neighbourhoods
 from qgcn.kernels.metric import Factor, Metric
 from qgcn.kernels.pairs import average_precision, distances_from, nearest_neighbours
 from qgcn.kernels.reconstruction import distortion_loss, reconstruction_loss
+from qgcn.kernels.translation import translate0
 
 __all__ = [
     "Factor",
@@ -20,5 +21,6 @@ __all__ = [
     "distortion_loss",
     "nearest_neighbours",
     "reconstruction_loss",
+    "translate0",
     "use_backend",
 ]

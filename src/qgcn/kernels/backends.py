@@ -16,7 +16,7 @@ from torch import Tensor
 from qgcn.kernels import cpu
 from qgcn.kernels.metric import Factor, Metric
 
-__all__ = ["Backend", "backend", "choose", "module_of", "use_backend"]
+__all__ = ["Backend", "backend", "choose", "forced", "module_of", "use_backend"]
 
 Backend = Literal["triton", "native", "eager"]
 """``triton``: a GPU's. ``native``: compiled C++ on the CPU. ``eager``: plain PyTorch."""
@@ -46,13 +46,18 @@ def use_backend(name: Backend) -> Iterator[None]:
         _forced.reset(token)
 
 
+def forced() -> Backend | None:
+    """Return which path was asked for; ``None`` if none was."""
+    return _forced.get()
+
+
 def choose(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> Backend:
     """Return the path for points of this type on this device in this space, and remember it."""
-    forced = _forced.get()
-    if forced is not None and (why := _obstacle(forced, x, manifold, factors)):
-        raise ValueError(f"backend {forced} cannot be used: {why}")
+    wanted = forced()
+    if wanted is not None and (why := _obstacle(wanted, x, manifold, factors)):
+        raise ValueError(f"backend {wanted} cannot be used: {why}")
     names: tuple[Backend, ...] = get_args(Backend)
-    found = next(name for name in names if _obstacle(name, x, manifold, factors) is None) if forced is None else forced
+    found = next(name for name in names if _obstacle(name, x, manifold, factors) is None) if wanted is None else wanted
     _last.set(found)
     return found
 
@@ -79,7 +84,7 @@ def _obstacle(name: Backend, x: Tensor, manifold: Metric, factors: tuple[Factor,
 
 def _interpreted() -> bool:
     """Tell whether Triton's interpreter, which runs kernels on the CPU for tests, was asked for by name."""
-    if _forced.get() != "triton":
+    if forced() != "triton":
         return False
     import triton
 

@@ -1,17 +1,9 @@
 """Sums over all pairs of points on the CPU, in C++ that is compiled for this machine when first used.
 
-The compiler takes a second or two, once: what it makes is kept in the cache folder. Without a compiler, or if it fails, plain
-PyTorch takes over (see :mod:`qgcn.kernels.partition`).
+Without a compiler, or if it fails, plain PyTorch takes over (see :mod:`qgcn.kernels.partition`).
 """
 
 import ctypes
-import hashlib
-import os
-import platform
-import shlex
-import shutil
-import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from qgcn.kernels.compiled import compiled
 from qgcn.kernels.graph import WORD, Words
 from qgcn.kernels.metric import Shape
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
@@ -39,11 +32,6 @@ MOST_FACTORS: Final = 64
 """Factors that a space may have: a row's sums for each are kept at hand."""
 
 _SOURCE: Final = Path(__file__).with_name("native.cpp")
-_FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
-_FLAGS_ALWAYS: Final = ("-shared", "-fPIC", "-pthread")
-
-
-# --- compiling ---------------------------------------------------------------------------------------------------------------
 
 
 def obstacle() -> str | None:
@@ -54,52 +42,7 @@ def obstacle() -> str | None:
 
 @cache
 def _library() -> ctypes.CDLL | str:
-    """Load the compiled functions, compiling them if need be; or say what is in the way."""
-    named = os.environ.get("CXX")
-    names = (named,) if named else ("c++", "g++", "clang++")
-    commands = [shlex.split(name) for name in names]  # "ccache g++" is a command, too
-    compiler = next((command for command in commands if command and shutil.which(command[0])), None)
-    if compiler is None:
-        return f"no C++ compiler was found: looked for {', '.join(names)}{' as named by $CXX' if named else ''}"
-    try:
-        path = _cache_folder() / f"native-{_fingerprint(compiler)}.so"
-        if not path.exists():
-            _compile(compiler, path)
-        return ctypes.CDLL(str(path))
-    except (OSError, RuntimeError) as error:  # without a home there is no cache folder
-        return f"the compiled functions could not be kept or loaded: {error}"
-    except subprocess.SubprocessError as error:
-        said = getattr(error, "stderr", None) or str(error)
-        return f"{shlex.join(compiler)} failed: {said.strip().splitlines()[-1] if said.strip() else error}"
-
-
-def _cache_folder() -> Path:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qgcn" / "kernels"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if hasattr(os, "getuid"):  # what lies there will be run
-        about = folder.stat()
-        if about.st_uid != os.getuid() or about.st_mode & 0o022:
-            raise OSError(f"{folder} belongs to, or can be written by, someone else")
-    return folder
-
-
-def _fingerprint(compiler: list[str]) -> str:
-    """Return a name for what this compiler makes of the source on this kind of processor."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else [platform.processor()]
-    kind = [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
-    version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603
-    parts = (_SOURCE.read_text(), " ".join((*compiler, *_FLAGS)), str(MOST_FACTORS), version, platform.machine(), *kind)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def _compile(compiler: list[str], path: Path) -> None:
-    """Compile into a file beside, then rename: two processes may do so at once."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder) / path.name
-        command = [*compiler, *_FLAGS, *_FLAGS_ALWAYS, f"-DMOST_FACTORS={MOST_FACTORS}", "-o", str(made), str(_SOURCE)]
-        subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603
-        made.replace(path)
+    return compiled(_SOURCE, f"-DMOST_FACTORS={MOST_FACTORS}")
 
 
 # --- calling -----------------------------------------------------------------------------------------------------------------

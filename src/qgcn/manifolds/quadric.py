@@ -8,7 +8,7 @@ import geoopt
 import torch
 from torch import Tensor
 
-from qgcn import geometry
+from qgcn import geometry, kernels
 from qgcn.kernels import Factor
 from qgcn.manifolds.base import Space, check_dim
 from qgcn.numerics import bounded_negative, free_parameter
@@ -213,7 +213,7 @@ class PseudoHyperboloid(Quadric):
 
     def translate0(self, u: Tensor, b: Tensor) -> Tensor:
         self._check(u=u)
-        return geometry.translate0(u, b, **self._form)
+        return kernels.translate0(u, b, **self._form)
 
     def is_connected(self, x: Tensor, y: Tensor) -> Tensor:
         """Tell where a geodesic joins ``x`` and ``y``; see :func:`qgcn.geometry.is_connected`."""

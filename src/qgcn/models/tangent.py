@@ -133,8 +133,9 @@ class TangentNetwork(nn.Module):
             u = self.activations[index - 1].from_tangent(u) if index else u  # type: ignore[operator]
             sparse = u.layout == torch.sparse_csr
             part = None if field is None else field.hops[index].sources if index else field.part
-            values = dropout(u.values(), part) if sparse else None
-            u = u if sparse else dropout(u, part)
+            dropped = dropout(u.values() if sparse else u, part)
+            values = dropped if sparse and dropout.drops else None  # constant ones have a transpose that is known
+            u = u if sparse else dropped
             graph = (edge_index, edge_weight) if field is None else (field.hops[index].matrix,)
             u = layer.from_tangent(u, *graph if self.convolve else (), values=values)  # type: ignore[operator]
             outputs.append(u)

@@ -15,7 +15,7 @@ class Part:
     """Which rows of a larger tensor a tensor holds.
 
     Attributes:
-        rows: Their indices, shape ``(n,)``.
+        rows: Their indices, int64, shape ``(n,)``.
         total: Number of rows of the larger one.
     """
 

@@ -11,6 +11,8 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.utils.weak import WeakIdKeyDictionary
 
+from qgcn.kernels import network
+
 __all__ = [
     "AGGREGATIONS",
     "Aggregation",
@@ -49,7 +51,7 @@ class _Transpose(NamedTuple):
 class _Product(Function):
     @staticmethod
     def forward(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
-        return _multiply(matrix if values is None else _with_values(matrix, values), columns)
+        return _multiply(matrix, columns.unsqueeze(0), values).squeeze(0)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
@@ -57,7 +59,7 @@ class _Product(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
-        return None, _multiply(_turned(ctx.matrix, ctx.values), grad), None
+        return None, _multiply_turned(ctx.matrix, grad.unsqueeze(0), ctx.values).squeeze(0), None
 
     @staticmethod
     def vmap(
@@ -78,15 +80,11 @@ class _Product(Function):
 
 
 class _Products(Function):
-    """A batch of products, columns of shape ``(K, M, n)``, one after the other: a cache holds those of one, not all."""
+    """A batch of products, columns of shape ``(K, M, n)``."""
 
     @staticmethod
     def forward(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
-        out = columns.new_empty(columns.shape[0], matrix.shape[0], columns.shape[-1])
-        for k, product in enumerate(out):
-            own = values if values is None or values.ndim == 1 else values[k]
-            _multiply(matrix if own is None else _with_values(matrix, own), columns[k], product)
-        return out
+        return _multiply(matrix, columns, values)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor) -> None:
@@ -94,18 +92,39 @@ class _Products(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
-        matrix, values = ctx.matrix, ctx.values
-        out = grad.new_empty(grad.shape[0], matrix.shape[1], grad.shape[-1])
-        for k, product in enumerate(out):
-            own = values if values is None or values.ndim == 1 else values[k]
-            _multiply(_turned(matrix, own), grad[k], product)
-        return None, out, None
+        return None, _multiply_turned(ctx.matrix, grad, ctx.values), None
 
 
-def _multiply(matrix: Tensor, columns: Tensor, out: Tensor | None = None) -> Tensor:
-    """Return ``matrix @ columns``, which PyTorch would add to zeros and copy."""
-    out = columns.new_empty(matrix.shape[0], columns.shape[-1]) if out is None else out
-    return out.addmm_(matrix, columns.contiguous(), beta=0)
+def _multiply(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
+    """Return the products of a matrix, or of one with these values for each, with columns of shape ``(K, M, n)``."""
+    if not _compiled(matrix, columns, values):
+        return _one_by_one(matrix, columns, values, turn=False)
+    parts = (matrix.crow_indices(), matrix.col_indices(), matrix.values() if values is None else values, columns)
+    return network.products(*(each.contiguous() for each in parts))
+
+
+def _multiply_turned(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
+    """Do the same with the transpose, columns of shape ``(K, N, n)``."""
+    if not _compiled(matrix, columns, values):
+        return _one_by_one(matrix, columns, values, turn=True)
+    if values is None:
+        return _multiply(_turned(matrix, None), columns, None)
+    turned = _transpose(matrix)
+    return network.products(turned.crow, turned.col, values.contiguous(), columns.contiguous(), turned.order)
+
+
+def _compiled(matrix: Tensor, columns: Tensor, values: Tensor | None) -> bool:
+    return matrix.crow_indices().dtype == torch.int32 and network.usable(columns, matrix if values is None else values)
+
+
+def _one_by_one(matrix: Tensor, columns: Tensor, values: Tensor | None, turn: bool) -> Tensor:
+    """Multiply one after the other: a cache holds the columns of one, not of all."""
+    out = columns.new_empty(columns.shape[0], matrix.shape[turn], columns.shape[-1])
+    for k, product in enumerate(out):
+        own = values if values is None or values.ndim == 1 else values[k]
+        used = _turned(matrix, own) if turn else matrix if own is None else _with_values(matrix, own)
+        product.addmm_(used, columns[k].contiguous(), beta=0)  # a product would be added to zeros, and copied
+    return out
 
 
 def matmul(matrix: Tensor, columns: Tensor, values: Tensor | None = None) -> Tensor:
@@ -120,7 +139,14 @@ def matmul(matrix: Tensor, columns: Tensor, values: Tensor | None = None) -> Ten
 
     Returns:
         Shape ``(N, n)``.
+
+    Raises:
+        ValueError: Shapes do not fit.
     """
+    if columns.ndim != 2 or columns.shape[0] != matrix.shape[1]:
+        raise ValueError(f"columns must have shape ({matrix.shape[1]}, n), got {tuple(columns.shape)}")
+    if values is not None and values.shape != matrix.values().shape:
+        raise ValueError(f"values must have shape {tuple(matrix.values().shape)}, got {tuple(values.shape)}")
     product: Tensor = _Product.apply(matrix, columns, values)  # type: ignore[no-untyped-call]
     return product
 
