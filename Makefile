@@ -39,6 +39,7 @@ bench: $(INSTALLED)  ## Measure speed and accuracy
 	$(BIN)/python benchmarks/network.py
 	$(BIN)/python benchmarks/network.py --scaling
 	$(BIN)/python benchmarks/network.py --seeds cora
+	$(BIN)/python benchmarks/network.py --seeds pubmed
 	$(BIN)/python benchmarks/reconstruction.py
 	$(BIN)/python benchmarks/analysis.py
 
