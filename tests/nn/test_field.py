@@ -18,6 +18,7 @@ def test_a_field_holds_the_nodes_within_reach_and_their_features(sparse):
     field = Field.of(torch.tensor([5, 1]), to_csr(X) if sparse else X, adjacency(PATH, 8), 1)
     assert field.hops[0].sources.rows.tolist() == [0, 1, 2, 4, 5, 6]
     assert field.nodes.rows.tolist() == [5, 1]
+    assert field.hops[0].sources.rows.dtype == field.part.rows.dtype == torch.int64
     assert field.nodes.total == field.hops[0].sources.total == 8
     here = field.x.to_dense() if sparse else field.x
     assert torch.equal(here, X[[0, 1, 2, 4, 5, 6]])

@@ -70,15 +70,10 @@ class Field:
         ends = Part(nodes, len(adjacency))
         for _ in range(hops):
             matrix, entries = select_rows(adjacency, nodes)
-            nodes, columns = torch.unique(matrix.col_indices(), return_inverse=True)
-            matrix = torch.sparse_csr_tensor(
-                matrix.crow_indices(),
-                columns.to(nodes.dtype),
-                matrix.values(),
-                (len(matrix), len(nodes)),
-                check_invariants=False,
-            )
-            found.insert(0, Hop(matrix, entries, Part(nodes, len(adjacency))))
+            nodes, columns = torch.unique(matrix.col_indices().long(), return_inverse=True)
+            parts = (matrix.crow_indices(), columns.to(matrix.col_indices().dtype), matrix.values())
+            narrow = torch.sparse_csr_tensor(*parts, (len(matrix), len(nodes)), check_invariants=False)
+            found.insert(0, Hop(narrow, entries, Part(nodes, len(adjacency))))
         if x.layout == torch.sparse_csr:
             seen, entries = select_rows(x, nodes)
             return cls(seen, Part(entries, x.values().numel()), tuple(found), ends)
