@@ -29,12 +29,12 @@ GRAPHS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "pubmed": ("links", "pubmed", {}),
     "citeseer": ("links", "citeseer", {}),
     "cora": ("links", "cora", {}),
-    "tree": ("reconstruction", "tree", {"branching": 3, "depth": 5}),
-    "sphere": ("reconstruction", "sphere", {"nodes": 300, "radius": 0.3}),
-    "torus": ("reconstruction", "torus", {"nodes": 300}),
-    "ring-of-trees": ("reconstruction", "ring-of-trees", {"ring": 24}),
-    "torus-with-trees": ("reconstruction", "torus-with-trees", {"rows": 8, "columns": 8, "depth": 2}),
-    "tree-with-cycles": ("reconstruction", "tree-with-cycles", {"depth": 7}),
+    "tree": ("reconstruction", "tree", {"branching": 4, "depth": 4}),
+    "sphere": ("reconstruction", "sphere", {"nodes": 350, "radius": 0.3, "seed": 7}),
+    "torus": ("reconstruction", "torus", {"nodes": 350, "radius": 0.1, "seed": 7}),
+    "ring-of-trees": ("reconstruction", "ring-of-trees", {"ring": 20, "branching": 3, "depth": 2}),
+    "sphere-with-trees": ("reconstruction", "sphere-with-trees", {"nodes": 40, "radius": 0.7, "seed": 7}),
+    "tree-with-cycles": ("reconstruction", "tree-with-cycles", {"branching": 3, "depth": 5, "extra": 30, "seed": 7}),
 }
 
 

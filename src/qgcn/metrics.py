@@ -326,7 +326,8 @@ def distortion(
     starts = _drawn_sources(graph, sources)
     shrink = torch.ones((), dtype=torch.float64, device=x.device)  # 1 / lambda
     if scale:
-        sums = torch.stack([torch.stack((r.sum(), r.square().sum())) for r in _stretches(x, graph, manifold, starts, rows)]).sum(0)
+        found = _stretches(x, graph, manifold, starts, rows)
+        sums = torch.stack([torch.stack((r.sum(), r.square().sum())) for r in found]).sum(0)
         shrink = torch.where(sums[1] > 0, sums[0] / torch.where(sums[1] > 0, sums[1], 1), 1)
     errors, counts, smallest, largest = [], 0, [], []
     for r in _stretches(x, graph, manifold, starts, rows):
@@ -350,7 +351,7 @@ def _drawn_sources(graph: Neighbourhoods, count: int | None) -> np.ndarray:
 
 
 def _stretches(x: Tensor, graph: Neighbourhoods, manifold: Metric, starts: np.ndarray, rows: int) -> Iterator[Tensor]:
-    """Yield, for some of the chosen nodes at a time, the stretch of their distances to all nodes that a path joins them with."""
+    """Yield, for some of the chosen nodes at a time, the stretch of their distances to all nodes that a path joins to them."""
     from torch_geometric.data import Data
 
     edges = torch.stack((graph.source, graph.target)).cpu()

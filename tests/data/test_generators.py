@@ -17,7 +17,18 @@ from qgcn.data import (
     tree_with_cycles,
 )
 
-ALL = [cycle, grid, ring_of_trees, sphere_graph, sphere_with_trees, stochastic_block, torus_graph, torus_with_trees, tree, tree_with_cycles]
+ALL = [
+    cycle,
+    grid,
+    ring_of_trees,
+    sphere_graph,
+    sphere_with_trees,
+    stochastic_block,
+    torus_graph,
+    torus_with_trees,
+    tree,
+    tree_with_cycles,
+]
 RANDOM = [sphere_graph, stochastic_block, torus_graph, tree_with_cycles]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Rung", "Suggestion", "Trial", "auto_space", "candidate_spaces", "suggest_signature"]
 
-TOLERANCE = 0.01
+TOLERANCE = 0.005
 """Spaces whose score is so close to the best one's, or within its uncertainty, are as good."""
 SOLVED = 0.9995
 """A score that leaves nothing to be told apart: if a space reaches it, no further round is made."""
@@ -173,7 +173,7 @@ def suggest_signature(
     2. Every space is trained for a few epochs, the best third for more, the best sixth for more still and with two seeds
        (successive halving); scores are mAP, or the task's own on validation, never on test. The best space of the kind that the
        measurements name stays in the race.
-    3. The space with the best score is taken, unless a simpler one is as good: within one point or the uncertainty of the best.
+    3. The space with the best score is taken, unless a simpler one is as good: within half a point or the uncertainty of the best.
        A Riemannian space is simpler than a product, and a product simpler than a pseudo-hyperboloid; among Riemannian spaces
        the one that the measurements name comes first.
 

@@ -194,7 +194,8 @@ class Trainer:
             return losses
         if self._recording is None:
             recording = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(recording):
+            # on a stream of its own, and forbidding nothing to other threads: they may train on the same GPU
+            with torch.cuda.graph(recording, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
                 self._recorded_loss = self._compute(drawn, graph)
             self._recording = recording
         self._recording.replay()  # recording alone computes nothing
