@@ -11,11 +11,11 @@ seed, epochs, further keys, mAP, seconds.
 import argparse
 import json
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import product
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import torch
@@ -39,29 +39,46 @@ def graph_of(name: str) -> Any:
     return load(name, **GENERATED.get(name, {}))
 
 
-SETUP = Lock()
 RECORDED = 5
-"""Epochs after which the step has been recorded for the GPU; until then no other run may be set up."""
+"""Epochs after which the step has been recorded for the GPU."""
+Run = tuple[str, str, int, dict[str, Any]]
 
 
-def embed(run: tuple[str, str, int, dict[str, Any]]) -> dict[str, Any]:
-    """Train one embedding, given by graph, space, seed and further keys; return its score and the time it took."""
-    name, space, seed, options = run
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    config = Config.checked({"task": "reconstruction", "data": name, "space": space, "seed": seed} | options)
-    with torch.cuda.stream(torch.cuda.Stream() if device == "cuda" else None):
-        with SETUP:
-            fabric = Fabric(accelerator=device, devices=1)
+class Embedding:
+    """One embedding, given by graph, space, seed and further keys: set up, then trained on a stream of its own."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = name, space, seed, options = run
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.stream = torch.cuda.Stream() if device == "cuda" else None
+        config = Config.checked({"task": "reconstruction", "data": name, "space": space, "seed": seed} | options)
+        fabric = Fabric(accelerator=device, devices=1)
+        with torch.cuda.stream(self.stream):
             task = Reconstruction(graph_of(name), **config.task_options())
             task.to(fabric.device, torch.float32)
-            trainer = Trainer(task, config, [seed], fabric)
-            trainer.run(until=lambda: trainer.epoch >= RECORDED)
-        began = time.perf_counter()
-        trainer.run()
-        seconds = time.perf_counter() - began
-        score, best_epoch = float(trainer.best_score), int(trainer.best_epoch)
-    keys = {"graph": name, "space": config.space, "seed": seed, "epochs": config.epochs, "options": options}
-    return keys | {"map": score, "best_epoch": best_epoch, "seconds": seconds}
+            self.trainer = Trainer(task, config, [seed], fabric)
+            self.trainer.run(until=lambda: self.trainer.epoch >= RECORDED)
+
+    def train(self) -> dict[str, Any]:
+        """Return the score and the time it took, with everything it depends on."""
+        name, _, seed, options = self.run
+        trainer, began = self.trainer, time.perf_counter()
+        with torch.cuda.stream(self.stream):
+            trainer.run()
+            score, best_epoch = float(trainer.best_score), int(trainer.best_epoch)
+        keys = {"graph": name, "space": trainer.config.space, "seed": seed, "epochs": trainer.config.epochs, "options": options}
+        return keys | {"map": score, "best_epoch": best_epoch, "seconds": time.perf_counter() - began}
+
+
+def embed(runs: list[Run], jobs: int) -> Iterator[dict[str, Any]]:
+    """Train so many at once, each batch set up before any of it goes on: steps cannot be recorded while others are replayed."""
+    with ThreadPoolExecutor(jobs) as workers:
+        for some in batched(runs, jobs):
+            yield from workers.map(Embedding.train, [Embedding(run) for run in some])
+
+
+def batched(runs: list[Run], size: int) -> Iterator[list[Run]]:
+    yield from (runs[first : first + size] for first in range(0, len(runs), size))
 
 
 def spaces_of(dim: int) -> list[str]:
@@ -91,8 +108,8 @@ def main() -> None:
     options |= {key: json.loads(value) for key, value in (pair.split("=", 1) for pair in given.set)}
     spaces = [space for dim in given.dims for space in spaces_of(dim)] if given.dims else list(given.spaces)
     runs = [(name, space, seed, options) for seed, name, space in product(range(given.seeds), given.graphs, spaces)]
-    with given.out.open("a") as out, ThreadPoolExecutor(given.jobs) as workers:
-        for row in workers.map(embed, runs):
+    with given.out.open("a") as out:
+        for row in embed(runs, given.jobs):
             out.write(json.dumps(row) + "\n")
             out.flush()
             found = f"mAP {100 * row['map']:6.2f} in {row['seconds']:.1f} s"

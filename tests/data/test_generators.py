@@ -95,7 +95,8 @@ def test_sphere_with_trees_is_the_sphere_with_a_tree_on_each_node():
     assert torch.equal(edges[:, on_sphere], sphere_graph(30, 0.9, seed=4))
     hung = edges[:, ~on_sphere]
     parents = hung[:, hung[0] < hung[1]]
-    assert parents.shape[1] == 30 * (3 + 9) and int(edges.max()) == 30 * 13 - 1
+    assert parents.shape[1] == 30 * (3 + 9)
+    assert int(edges.max()) == 30 * 13 - 1
     assert torch.equal(torch.bincount(parents[0]), torch.full((30 + 90,), 3))
     assert torch.equal(torch.bincount(parents[1], minlength=390)[30:], torch.ones(360, dtype=torch.long))
 
