@@ -173,7 +173,7 @@ def suggest_signature(
     2. Every space is trained for a few epochs, the best third for more, the best sixth for more still and with two seeds
        (successive halving); scores are mAP, or the task's own on validation, never on test. The best space of the kind that the
        measurements name stays in the race.
-    3. The space with the best score is taken, unless a simpler one is as good: half a point, or the uncertainty, below the best.
+    3. The space with the best score is taken, unless a simpler one is as good: half a point below the best, or its uncertainty.
        A Riemannian space is simpler than a product, and a product simpler than a pseudo-hyperboloid; among Riemannian spaces
        the one that the measurements name comes first.
 
