@@ -229,9 +229,12 @@ def peak_rate(device: str) -> float:
 def graphs(options: argparse.Namespace) -> list[tuple[str, int, Tensor]]:
     found = []
     for nodes in options.nodes:
-        ends = torch.randint(nodes, (2, nodes))
+        ends = torch.randint(nodes, (2, nodes // 2 if options.epochs else nodes))
+        child = torch.arange(1, nodes)
+        tree = torch.stack(((child - 1).div(3, rounding_mode="floor"), child))
         ring = torch.stack((torch.arange(nodes), torch.arange(nodes).roll(1)))
-        edges = torch.cat((ring, ends), dim=1)
+        edges = torch.cat((tree if options.epochs else ring, ends), dim=1)
+        edges = edges[:, edges[0] != edges[1]]
         found.append((f"generated {nodes:,}", nodes, torch.cat((edges, edges.flip(0)), dim=1)))
     for name in options.data:
         try:
