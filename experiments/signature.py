@@ -67,20 +67,22 @@ def sweep(name: str, dim: int) -> None:
         print(f"{name} {space}: {statistics.fmean(scores):.4f}, {known[space]['seconds']:.0f} s", flush=True)
 
 
-def table(dim: int) -> None:
-    print("| graph | task | chosen | its score in the sweep | best of the sweep | points lost | share of the sweep's time |")
-    print("| --- | --- | --- | ---: | --- | ---: | ---: |")
+def table() -> None:
+    """Print what was chosen beside the sweep, for all graphs and dimensions that have both."""
+    print("| graph | task | dim | chosen | its score in the sweep | best of the sweep | points lost | epochs, of a sweep's |")
+    print("| --- | --- | ---: | --- | ---: | --- | ---: | ---: |")
     for name, (task, _, _) in GRAPHS.items():
-        paths = [FOLDER / f"{name}-{dim}-{part}.json" for part in ("choose", "sweep")]
-        if not all(path.exists() for path in paths):
-            continue
-        chosen, swept = (json.loads(path.read_text()) for path in paths)
-        means = {space: 100 * statistics.fmean(entry["scores"]) for space, entry in swept.items()}
-        best, mine = max(means, key=lambda space: means[space]), means[chosen["space"]]
-        share = chosen["seconds"] / sum(entry["seconds"] for entry in swept.values())
-        lost = f"{means[best] - mine:.2f}"
-        cells = (name, task, chosen["space"], f"{mine:.2f}", f"{best} {means[best]:.2f}", lost, f"{share:.0%}")
-        print(f"| {' | '.join(cells)} |")
+        for chosen_path in sorted(FOLDER.glob(f"{name}-[0-9]*-choose.json")):
+            dim = chosen_path.stem.split("-")[-2]
+            swept_path = FOLDER / f"{name}-{dim}-sweep.json"
+            if not swept_path.exists():
+                continue
+            chosen, swept = (json.loads(path.read_text()) for path in (chosen_path, swept_path))
+            means = {space: 100 * statistics.fmean(entry["scores"]) for space, entry in swept.items()}
+            best, mine = max(means, key=lambda space: means[space]), means[chosen["space"]]
+            share = f"{chosen['cost'] / chosen['sweep_cost']:.0%}"
+            cells = (name, task, dim, chosen["space"], f"{mine:.2f}", f"{best} {means[best]:.2f}", f"{means[best] - mine:.2f}")
+            print(f"| {' | '.join((*cells, share))} |")
 
 
 if __name__ == "__main__":
@@ -91,7 +93,7 @@ if __name__ == "__main__":
     asked = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     if asked.part == "table":
-        table(asked.dim)
+        table()
     for graph in [] if asked.part == "table" else asked.graph or GRAPHS:
         if asked.part == "choose" and not (FOLDER / f"{graph}-{asked.dim}-choose.json").exists():
             choose(graph, asked.dim)
