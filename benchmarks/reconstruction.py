@@ -1,6 +1,7 @@
 """Time a step of the exact all-pairs objective, forward and backward, and its memory, against the number of nodes, in one run.
 
     python benchmarks/reconstruction.py [--device cpu] [--nodes 1000 2000 4000 ...] [--data web-edu power] [--seconds 5]
+    python benchmarks/reconstruction.py --epochs --device cuda --nodes 1000000 --data web-edu power wordnet-nouns
 
 Contenders, each beside our kernels with the same objective in the same space (10 coordinates, beta and temperature learnable):
 
@@ -13,6 +14,9 @@ are medians, ratios medians of the ratios of each round to our kernels: above 1 
 than ``--seconds`` a step is left out of larger sizes, one that runs out of memory is shown as such. On a GPU memory is what
 PyTorch allocated at its peak, on the CPU how much the process grew, both above what was there before the step. "of peak" is the
 rate of arithmetic of our step over that of a large float32 matrix product in the same run.
+
+With ``--epochs`` whole epochs of ``qgcn train reconstruction`` are timed instead, without contenders: coordinates, objective,
+gradient, optimiser; on a GPU recorded and replayed, as in training.
 """
 
 import argparse
@@ -30,12 +34,16 @@ from typing import NamedTuple
 
 import geoopt
 import torch
+from lightning_fabric import Fabric
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
+from torch_geometric.data import Data
 
 import qgcn
 from qgcn.kernels import Neighbourhoods, backend, reconstruction_loss
+from qgcn.tasks import Reconstruction
+from qgcn.training import Config, Trainer
 
 Step = Callable[[], Tensor]
 TIME, DIM = 3, 10
@@ -221,9 +229,12 @@ def peak_rate(device: str) -> float:
 def graphs(options: argparse.Namespace) -> list[tuple[str, int, Tensor]]:
     found = []
     for nodes in options.nodes:
-        ends = torch.randint(nodes, (2, nodes))
+        ends = torch.randint(nodes, (2, nodes // 2 if options.epochs else nodes))
+        child = torch.arange(1, nodes)
+        tree = torch.stack(((child - 1).div(3, rounding_mode="floor"), child))
         ring = torch.stack((torch.arange(nodes), torch.arange(nodes).roll(1)))
-        edges = torch.cat((ring, ends), dim=1)
+        edges = torch.cat((tree if options.epochs else ring, ends), dim=1)
+        edges = edges[:, edges[0] != edges[1]]
         found.append((f"generated {nodes:,}", nodes, torch.cat((edges, edges.flip(0)), dim=1)))
     for name in options.data:
         try:
@@ -288,6 +299,29 @@ def measure(graph: tuple[str, int, Tensor], slow: dict[str, float], options: arg
     return list(rows.values())
 
 
+def whole_epochs(graph: tuple[str, int, Tensor], device: str, patience: float) -> dict:
+    """Time epochs of the trainer, after those in which kernels are compiled and the step is recorded."""
+    title, nodes, edges = graph
+    config = Config.checked({"task": "reconstruction", "data": title, "space": "Q7,3", "device": device})
+    fabric = Fabric(accelerator=device, devices=1)
+    task = Reconstruction(Data(edge_index=torch.unique(edges, dim=1), num_nodes=nodes), **config.task_options())
+    task.to(fabric.device, torch.float32)
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    trainer = Trainer(task, config, [0], fabric)
+
+    def advance(count: int) -> None:
+        goal = trainer.epoch + count
+        trainer.run(until=lambda: trainer.epoch >= goal)
+
+    advance(5 if device == "cuda" else 1)
+    once = seconds(lambda: advance(1), device)
+    count = max(1, min(40, int(patience / once)))
+    each = min(seconds(lambda: advance(count), device) / count for _ in range(3 if count > 1 else 1))
+    memory = torch.cuda.max_memory_allocated() / 2**20 if device == "cuda" else math.nan
+    return {"graph": title, "nodes": nodes, "ms": 1e3 * each, "MiB": memory, "epochs": count}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
@@ -300,6 +334,7 @@ def main() -> None:
     )
     parser.add_argument("--memory", type=float, default=8.0, help="GiB that a process on the CPU may take")
     parser.add_argument("--only", nargs="*", help="contenders, besides our own")
+    parser.add_argument("--epochs", action="store_true", help="time whole epochs of our own training instead")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     options = parser.parse_args()
     torch.manual_seed(0)
@@ -307,6 +342,15 @@ def main() -> None:
     if options.device == "cpu":
         bound = int((options.memory + 1) * 2**30)
         resource.setrlimit(resource.RLIMIT_DATA, (bound, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    if options.epochs:
+        rows = [whole_epochs(graph, options.device, options.patience) for graph in graphs(options)]
+        table = Table(title="epochs of training, Q7,3")
+        for column in ("graph", "ms an epoch", "peak MiB"):
+            table.add_column(column, justify="left" if column == "graph" else "right")
+        for row in rows:
+            table.add_row(row["graph"], f"{row['ms']:,.2f}", "" if math.isnan(row["MiB"]) else f"{row['MiB']:,.0f}")
+        Console(width=120).print(table)
+        return
     peak = peak_rate(options.device)
     slow: dict[str, float] = {}
     rows: list[dict] = []

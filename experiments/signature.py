@@ -29,18 +29,23 @@ GRAPHS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "pubmed": ("links", "pubmed", {}),
     "citeseer": ("links", "citeseer", {}),
     "cora": ("links", "cora", {}),
-    "tree": ("reconstruction", "tree", {"branching": 3, "depth": 5}),
-    "sphere": ("reconstruction", "sphere", {"nodes": 300, "radius": 0.3}),
-    "torus": ("reconstruction", "torus", {"nodes": 300}),
-    "ring-of-trees": ("reconstruction", "ring-of-trees", {"ring": 24}),
-    "torus-with-trees": ("reconstruction", "torus-with-trees", {"rows": 8, "columns": 8, "depth": 2}),
-    "tree-with-cycles": ("reconstruction", "tree-with-cycles", {"depth": 7}),
+    "tree": ("reconstruction", "tree", {"branching": 4, "depth": 4}),
+    "sphere": ("reconstruction", "sphere", {"nodes": 350, "radius": 0.3, "seed": 7}),
+    "torus": ("reconstruction", "torus", {"nodes": 350, "radius": 0.1, "seed": 7}),
+    "ring-of-trees": ("reconstruction", "ring-of-trees", {"ring": 20, "branching": 3, "depth": 2}),
+    "sphere-with-trees": ("reconstruction", "sphere-with-trees", {"nodes": 40, "radius": 0.7, "seed": 7}),
+    "tree-with-cycles": ("reconstruction", "tree-with-cycles", {"branching": 3, "depth": 5, "extra": 30, "seed": 7}),
 }
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "airport": {"degree_features": True, "one_hot": True, "aggregation": "mean", "feature_dropout": 0.5},
+}
+"""Further keys of the config, for trials and sweep alike: four features a node are too few for Airport."""
 
 
 def choose(name: str, dim: int) -> None:
     task, key, options = GRAPHS[name]
-    found = suggest_signature(load(key, **options), dim, task=task)
+    found = suggest_signature(load(key, **options), dim, task=task, options=SETTINGS.get(name))
     write_json(FOLDER / f"{name}-{dim}-choose.json", found.as_dict())
     print(f"{name}: {found.space}, {found.seconds:.0f} s, {found.cost} of {found.sweep_cost} epochs. {found.sentence}")
 
@@ -54,7 +59,7 @@ def sweep(name: str, dim: int) -> None:
     for space in candidate_spaces(dim):
         if space in known:
             continue
-        values = {"task": task, "data": name, "space": space, "epochs": FULL[task], "seeds": 2}
+        values = {"task": task, "data": name, "space": space, "epochs": FULL[task], "seeds": 2} | SETTINGS.get(name, {})
         began = time.perf_counter()
         run = Run(Config.checked(values), data=data)
         try:
@@ -67,20 +72,22 @@ def sweep(name: str, dim: int) -> None:
         print(f"{name} {space}: {statistics.fmean(scores):.4f}, {known[space]['seconds']:.0f} s", flush=True)
 
 
-def table(dim: int) -> None:
-    print("| graph | task | chosen | its score in the sweep | best of the sweep | points lost | share of the sweep's time |")
-    print("| --- | --- | --- | ---: | --- | ---: | ---: |")
+def table() -> None:
+    """Print what was chosen beside the sweep, for all graphs and dimensions that have both."""
+    print("| graph | task | dim | chosen | its score in the sweep | best of the sweep | points lost | epochs, of a sweep's |")
+    print("| --- | --- | ---: | --- | ---: | --- | ---: | ---: |")
     for name, (task, _, _) in GRAPHS.items():
-        paths = [FOLDER / f"{name}-{dim}-{part}.json" for part in ("choose", "sweep")]
-        if not all(path.exists() for path in paths):
-            continue
-        chosen, swept = (json.loads(path.read_text()) for path in paths)
-        means = {space: 100 * statistics.fmean(entry["scores"]) for space, entry in swept.items()}
-        best, mine = max(means, key=lambda space: means[space]), means[chosen["space"]]
-        share = chosen["seconds"] / sum(entry["seconds"] for entry in swept.values())
-        lost = f"{means[best] - mine:.2f}"
-        cells = (name, task, chosen["space"], f"{mine:.2f}", f"{best} {means[best]:.2f}", lost, f"{share:.0%}")
-        print(f"| {' | '.join(cells)} |")
+        for chosen_path in sorted(FOLDER.glob(f"{name}-[0-9]*-choose.json")):
+            dim = chosen_path.stem.split("-")[-2]
+            swept_path = FOLDER / f"{name}-{dim}-sweep.json"
+            if not swept_path.exists():
+                continue
+            chosen, swept = (json.loads(path.read_text()) for path in (chosen_path, swept_path))
+            means = {space: 100 * statistics.fmean(entry["scores"]) for space, entry in swept.items()}
+            best, mine = max(means, key=lambda space: means[space]), means[chosen["space"]]
+            share = f"{chosen['cost'] / chosen['sweep_cost']:.0%}"
+            cells = (name, task, dim, chosen["space"], f"{mine:.2f}", f"{best} {means[best]:.2f}", f"{means[best] - mine:.2f}")
+            print(f"| {' | '.join((*cells, share))} |")
 
 
 if __name__ == "__main__":
@@ -91,7 +98,7 @@ if __name__ == "__main__":
     asked = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     if asked.part == "table":
-        table(asked.dim)
+        table()
     for graph in [] if asked.part == "table" else asked.graph or GRAPHS:
         if asked.part == "choose" and not (FOLDER / f"{graph}-{asked.dim}-choose.json").exists():
             choose(graph, asked.dim)

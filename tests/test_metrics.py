@@ -374,6 +374,25 @@ def test_distortion_is_its_definition(name, dtype, scale):
         assert result.worst.item() == pytest.approx(stretch.max() / stretch.min(), rel=1e-4)
 
 
+def test_distortion_from_some_nodes_is_that_of_their_rows():
+    edges = ring_of_trees(4, 2, 1)
+    space, n = parse_space("Q2,2"), int(edges.max()) + 1
+    edges = torch.cat((edges, edges + n), dim=1)
+    x = draw(space, 2 * n + 3, torch.float64)  # two components and lone nodes
+    dist, steps = space.pairwise_dist(x).tolist(), steps_between(edges, len(x))
+    rows = [np.array([dist[u][v] / steps[u][v] for v in range(len(x)) if steps[u][v]]) for u in range(2 * n)]
+    one = metrics.distortion(x, edges, space, sources=1)
+    assert any(one.average.item() == pytest.approx(np.abs(row - 1).mean(), rel=1e-12) for row in rows)
+    assert any(one.worst.item() == pytest.approx(row.max() / row.min(), rel=1e-12) for row in rows)
+    assert metrics.distortion(x, edges, space, sources=1) == one
+    whole = metrics.distortion(x, edges, space, scale=True)
+    for enough in (2 * n, 1000):
+        assert metrics.distortion(x, edges, space, scale=True, sources=enough) == whole
+    assert metrics.distortion(x, edges, space, sources=n).worst <= whole.worst
+    with pytest.raises(ValueError, match="sources must be at least 1, got 0"):
+        metrics.distortion(x, edges, space, sources=0)
+
+
 def test_distortion_by_hand():
     x = torch.tensor([[0.0], [2.0], [3.0]], dtype=torch.float64)
     path = torch.tensor([[0, 1], [1, 2]])

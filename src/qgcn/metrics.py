@@ -289,6 +289,7 @@ def distortion(
     manifold: Metric,
     *,
     scale: bool = False,
+    sources: int | None = None,
     chunk: int | None = None,
 ) -> Distortion:
     r"""Return how far distances in the space are from those in the graph.
@@ -309,21 +310,27 @@ def distortion(
         edge_index: Edges, shape ``(2, E)``, or the graph's :class:`~qgcn.kernels.Neighbourhoods`.
         manifold: The space; anything with ``pairwise_dist``.
         scale: Divide distances by the best single scale first.
+        sources: Measure from so many nodes, drawn at random and always the same ones, instead of all: the average is then an
+            estimate, the worst a lower bound.
         chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: Points or distances are NaN, an edge names a node that is not there, or there is no edge.
+        ValueError: Points or distances are NaN, an edge names a node that is not there, there is no edge, or no source.
     """
     check_points(x)
     graph = graph_of(edge_index, x)
+    if sources is not None and sources < 1:
+        raise ValueError(f"sources must be at least 1, got {sources}")
     rows = rows_at_once(graph.num_nodes, chunk)
+    starts = _drawn_sources(graph, sources)
     shrink = torch.ones((), dtype=torch.float64, device=x.device)  # 1 / lambda
     if scale:
-        sums = torch.stack([torch.stack((r.sum(), r.square().sum())) for r in _stretches(x, graph, manifold, rows)]).sum(0)
+        found = _stretches(x, graph, manifold, starts, rows)
+        sums = torch.stack([torch.stack((r.sum(), r.square().sum())) for r in found]).sum(0)
         shrink = torch.where(sums[1] > 0, sums[0] / torch.where(sums[1] > 0, sums[1], 1), 1)
     errors, counts, smallest, largest = [], 0, [], []
-    for r in _stretches(x, graph, manifold, rows):
+    for r in _stretches(x, graph, manifold, starts, rows):
         errors.append((r * shrink - 1).abs().sum())
         counts += len(r)
         smallest.append(r.min())
@@ -333,17 +340,30 @@ def distortion(
     return Distortion(torch.stack(errors).sum() / counts, worst)
 
 
-def _stretches(x: Tensor, graph: Neighbourhoods, manifold: Metric, rows: int) -> Iterator[Tensor]:
-    """Yield, for a run of nodes at a time, the stretch of their distances to all nodes that a path joins them with."""
+def _drawn_sources(graph: Neighbourhoods, count: int | None) -> np.ndarray:
+    """Tell for each node whether distances are measured from it; only those with an edge are."""
+    joined = torch.cat((graph.source, graph.target)).unique().cpu().numpy()
+    if count is not None and count < len(joined):
+        joined = np.random.default_rng(0).choice(joined, count, replace=False)
+    chosen = np.zeros(graph.num_nodes, dtype=bool)
+    chosen[joined] = True
+    return chosen
+
+
+def _stretches(x: Tensor, graph: Neighbourhoods, manifold: Metric, starts: np.ndarray, rows: int) -> Iterator[Tensor]:
+    """Yield, for some of the chosen nodes at a time, the stretch of their distances to all nodes that a path joins to them."""
     from torch_geometric.data import Data
 
     edges = torch.stack((graph.source, graph.target)).cpu()
     for component in Shape.of(Data(edge_index=edges, num_nodes=graph.num_nodes)).components:
-        points = x[torch.from_numpy(component.nodes).to(x.device)]
-        for sources, steps in component.hops_in_parts(np.arange(component.size)):
-            apart = torch.from_numpy(steps.astype(np.int32)).to(x.device)
+        chosen = starts[component.nodes]
+        order = np.concatenate((np.flatnonzero(chosen), np.flatnonzero(~chosen)))  # those measured from come first
+        points = x[torch.from_numpy(component.nodes[order]).to(x.device)]
+        done = 0
+        for sources, steps in component.hops_in_parts(order[: chosen.sum()]):
+            apart = torch.from_numpy(steps[:, order].astype(np.int32)).to(x.device)
             for first in range(0, len(sources), rows):
                 some = apart[first : first + rows]
-                start = int(sources[0]) + first
-                dist = distances_from(points, range(start, start + len(some)), manifold)
+                dist = distances_from(points, range(done + first, done + first + len(some)), manifold)
                 yield dist[some > 0].double() / some[some > 0]
+            done += len(sources)

@@ -8,7 +8,7 @@ import torch
 
 from qgcn.analysis import signature, suggest_signature
 from qgcn.analysis.signature import FULL, RUNGS, Rung, Trial, auto_space, candidate_spaces
-from qgcn.data import cycle, load, sphere_graph, tree
+from qgcn.data import cycle, load, ring_of_trees, sphere_graph, tree
 from qgcn.manifolds import parse_space
 
 SIX = ["Q2,1", "Q1,2", "Q0,3", "E3", "H3", "S3"]
@@ -113,6 +113,18 @@ def test_the_simplest_of_what_is_as_good_is_taken():
     assert signature._simplest(trials(**{"Q2,2": 0.99, "H1xS1": 0.985}), measured).space == "H1xS1"
     assert signature._simplest(trials(**{"Q2,2": 0.99, "H1xS1": 0.95, "H3": 0.9}), measured).space == "Q2,2"
     assert signature._simplest(trials(**{"Q2,2": 0.99, "Q3,1": 0.985}), measured).space == "Q3,1"
+
+
+@pytest.mark.parametrize(
+    ("graph", "kind"), [(tree(3, 4), "H"), (sphere_graph(200, 0.35, seed=3), "S"), (ring_of_trees(20, 3, 2), None)]
+)
+def test_what_is_named_may_be_a_point_below_the_best_and_others_half_a_point(graph, kind):
+    measured = signature.measure(signature.Shape.of(graph), 4, 0)
+    assert signature._natural(measured) == kind
+    for space, named in (("H4", kind == "H"), ("Q3,1", kind == "H"), ("S4", kind == "S"), ("Q0,4", kind == "S"), ("E4", False)):
+        for gap, good in ((0.004, True), (0.008, named), (0.012, False)):
+            found = signature._simplest(trials(**{"Q2,2": 0.9, space: 0.9 - gap}), measured)
+            assert found.space == (space if good else "Q2,2")
 
 
 @pytest.mark.parametrize(

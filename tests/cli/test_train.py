@@ -71,6 +71,19 @@ def test_train_reads_own_files_and_keeps_their_names(here, command):
     assert "friends.csv" in command.fails("resume", "run")
 
 
+@pytest.mark.parametrize(
+    ("task", "said"), [("reconstruction", "used by convolutions alone"), ("links", "are not used"), ("classification", None)]
+)
+def test_train_says_what_weights_are_good_for(here, command, task, said):
+    lines = [f"n{i},n{(i + step) % 12},{step}" for i in range(12) for step in (1, 2, 5)]
+    (here / "w.csv").write_text("\n".join(["source,target,weight", *lines]))
+    (here / "y.csv").write_text("\n".join(f"n{i},{'ab'[i % 2]}" for i in range(12)))
+    labels = ("--labels", "y.csv") if task == "classification" else ()
+    out = command.works("train", task, "--data", "w.csv", *labels, *SMALL)
+    assert ("weights of edges" in out) == (said is not None)
+    assert said is None or said in out
+
+
 def test_a_name_with_brackets_is_shown_as_it_is(here, command):
     (here / "[bold]a.csv").write_text("a,b\nb,c\nc,d\nd,a\nd,e\ne,f\na,f\nf,g\n")
     out = command.works("train", "reconstruction", "--data", "[bold]a.csv", *SMALL, "--out", "[red]")

@@ -9,6 +9,7 @@ from qgcn.data import (
     grid,
     ring_of_trees,
     sphere_graph,
+    sphere_with_trees,
     stochastic_block,
     torus_graph,
     torus_with_trees,
@@ -16,7 +17,18 @@ from qgcn.data import (
     tree_with_cycles,
 )
 
-ALL = [cycle, grid, ring_of_trees, sphere_graph, stochastic_block, torus_graph, torus_with_trees, tree, tree_with_cycles]
+ALL = [
+    cycle,
+    grid,
+    ring_of_trees,
+    sphere_graph,
+    sphere_with_trees,
+    stochastic_block,
+    torus_graph,
+    torus_with_trees,
+    tree,
+    tree_with_cycles,
+]
 RANDOM = [sphere_graph, stochastic_block, torus_graph, tree_with_cycles]
 
 
@@ -75,6 +87,18 @@ def test_grid_agrees_with_networkx(periodic):
 
 def test_cycle_agrees_with_networkx():
     assert {frozenset(edge) for edge in networkx_of(cycle(7)).edges} == {frozenset(edge) for edge in nx.cycle_graph(7).edges}
+
+
+def test_sphere_with_trees_is_the_sphere_with_a_tree_on_each_node():
+    edges = sphere_with_trees(30, 0.9, branching=3, depth=2, seed=4)
+    on_sphere = (edges < 30).all(0)
+    assert torch.equal(edges[:, on_sphere], sphere_graph(30, 0.9, seed=4))
+    hung = edges[:, ~on_sphere]
+    parents = hung[:, hung[0] < hung[1]]
+    assert parents.shape[1] == 30 * (3 + 9)
+    assert int(edges.max()) == 30 * 13 - 1
+    assert torch.equal(torch.bincount(parents[0]), torch.full((30 + 90,), 3))
+    assert torch.equal(torch.bincount(parents[1], minlength=390)[30:], torch.ones(360, dtype=torch.long))
 
 
 def test_torus_with_trees_has_a_tree_on_each_node_of_the_torus():
@@ -141,6 +165,7 @@ def test_torus_graph_wraps_around():
         (grid, {"rows": 2, "periodic": True}, "rows must be at least 3"),
         (grid, {"rows": 1, "columns": 1}, "at least 2 nodes, got 1 x 1"),
         (torus_with_trees, {"columns": 2}, "columns must"),
+        (sphere_with_trees, {"depth": -1}, "depth must"),
         (tree_with_cycles, {"extra": -1}, "extra must not be negative"),
         (tree_with_cycles, {"branching": 2, "depth": 2, "extra": 16}, "extra must be at most 15 for a tree of 7 nodes, got 16"),
         (stochastic_block, {"sizes": []}, "sizes must"),

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Rung", "Suggestion", "Trial", "auto_space", "candidate_spaces", "suggest_signature"]
 
-TOLERANCE = 0.01
-"""Spaces whose score is so close to the best one's, or within its uncertainty, are as good."""
+TOLERANCE, NAMED = 0.005, 0.01
+"""A simpler space whose score is so close to the best one's is as good; the second figure is for the kind that the measurements
+name, which is evidence, too."""
 SOLVED = 0.9995
 """A score that leaves nothing to be told apart: if a space reaches it, no further round is made."""
 TRIAL_NODES = 5000
@@ -52,8 +53,8 @@ RUNGS = {
     "links": (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2)),
 }
 """Together no more than a fifth of training every space for :data:`FULL` epochs with two seeds."""
-CYCLIC, BRANCHING = 0.05, -0.1
-"""Mean relative delta from which a graph is far from a tree, and mean curvature below which it branches like one."""
+TREE, CYCLIC, BRANCHING = 0.02, 0.05, -0.1
+"""Mean relative delta up to which a graph is a tree, and from which it is far from one; mean curvature of what branches."""
 FULL = {"reconstruction": 2000, "classification": 200, "links": 300}
 
 
@@ -169,11 +170,12 @@ def suggest_signature(
 ) -> Suggestion:
     """Choose a space for a graph.
 
-    1. Hyperbolicity, curvature and spectrum are measured; they say which Riemannian space would be the natural one.
+    1. Hyperbolicity, curvature and spectrum are measured; they may name a natural Riemannian space.
     2. Every space is trained for a few epochs, the best third for more, the best sixth for more still and with two seeds
        (successive halving); scores are mAP, or the task's own on validation, never on test. The best space of the kind that the
        measurements name stays in the race.
-    3. The space with the best score is taken, unless a simpler one is as good: within one point or the uncertainty of the best.
+    3. The space with the best score is taken, unless a simpler one is as good: within half a point of the best (a point, if the
+       measurements name it) or its uncertainty.
        A Riemannian space is simpler than a product, and a product simpler than a pseudo-hyperboloid; among Riemannian spaces
        the one that the measurements name comes first.
 
@@ -270,7 +272,7 @@ def _halve(
     rungs: Sequence[Rung],
     base: dict[str, Any],
     data: "Data",
-    natural: str,
+    natural: str | None,
     began: float,
     seconds: float | None,
     listener: Listener | None,
@@ -306,7 +308,7 @@ def _halve(
     return filled, cost, metric
 
 
-def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: str) -> list[str]:
+def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: str | None) -> list[str]:
     """Return the best spaces; the best of the kind that the measurements name is among them."""
     order = sorted(alive, key=lambda name: -trials[name].score)
     kept, named = order[:places], [name for name in order if _kind(name) == natural]
@@ -347,20 +349,24 @@ def _kind(space: str) -> str:
     return "H" if t == 1 else "S" if s == 0 else "Q"
 
 
-def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
-    """Return which Riemannian geometry the measurements name: ``S`` if a graph is not tree-like and does not branch."""
+def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str | None:
+    """Return the geometry that the measurements name: ``H`` for trees, ``S`` for cycles that do not branch, else none."""
     delta, curvature, _ = measured
-    return "S" if delta.mean_relative >= CYCLIC and curvature.mean > BRANCHING else "H"
+    if delta.mean_relative <= TREE:
+        return "H"
+    return "S" if delta.mean_relative >= CYCLIC and curvature.mean > BRANCHING else None
 
 
 def _simplest(ranking: list[Trial], measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> Trial:
     """Return the simplest space that is as good as the best of those that went furthest."""
-    best = ranking[0]
-    slack = max(TOLERANCE, best.deviation)
-    good = [trial for trial in ranking if trial.rounds == best.rounds and trial.score >= best.score - slack]
-    natural = _natural(measured)
-    order = {natural: 0} | {kind: 1 for kind in "EHS" if kind != natural} | {"product": 2, "Q": 3}
-    return min(good, key=lambda trial: (order[_kind(trial.space)], -trial.score))
+    best, natural = ranking[0], _natural(measured)
+
+    def is_good(trial: Trial) -> bool:
+        slack = max(NAMED if _kind(trial.space) == natural else TOLERANCE, best.deviation)
+        return trial.rounds == best.rounds and trial.score >= best.score - slack
+
+    order = {"product": 2, "Q": 3} | {kind: 0 if kind == natural else 1 for kind in "EHS"}
+    return min(filter(is_good, ranking), key=lambda trial: (order[_kind(trial.space)], -trial.score))
 
 
 _MEANING = {

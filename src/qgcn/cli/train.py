@@ -235,6 +235,13 @@ class _Bars:
         self.bars.update(self.bar, completed=progress.epoch, description=shown)
 
 
+WEIGHTS = {
+    "reconstruction": "weights of edges are used by convolutions alone: objective and score ask whether nodes are joined",
+    "links": "weights of edges are not used",
+}
+"""What users should know whose edges have weights."""
+
+
 def _print_settings(run: "Run", console: Console) -> None:
     config, data = run.config, run.data
     features = "one-hot" if getattr(data, "x", None) is None else f"{data.x.shape[1]}"
@@ -248,7 +255,10 @@ def _print_settings(run: "Run", console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    for remark in getattr(data, "remarks", []):
+    remarks = list(getattr(data, "remarks", []))
+    if getattr(data, "edge_weight", None) is not None and config.task in WEIGHTS:
+        remarks.append(WEIGHTS[config.task])
+    for remark in remarks:
         console.print(f"  {escape(remark)}", style="dim", highlight=False, soft_wrap=True)
     defaults = {name: _default(config.task, name, field) for name, field in Config.model_fields.items()}
     own = {name: value for name, value in config.model_dump().items() if name not in ("task", "data", "model", "space")}

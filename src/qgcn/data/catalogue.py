@@ -160,6 +160,7 @@ GENERATORS: dict[str, Callable[..., Any]] = {
     "grid": generators.grid,
     "ring-of-trees": generators.ring_of_trees,
     "torus-with-trees": generators.torus_with_trees,
+    "sphere-with-trees": generators.sphere_with_trees,
     "tree-with-cycles": generators.tree_with_cycles,
     "stochastic-block": generators.stochastic_block,
     "sphere": generators.sphere_graph,

@@ -24,6 +24,11 @@ _WARPS: Final = 4
 _BLOCKS: Final = 1056
 """Blocks of threads to cut the work into: eight for each multiprocessor of the largest GPU."""
 
+_COUNTS: Final = (
+    "first_row", "num_rows", "n", "num_words", "words_each", "rows_each", "steps", "back_steps", "count",
+)  # fmt: skip
+"""Arguments that Triton should not compile a kernel of its own for where they happen to be 1 or a multiple of 16."""
+
 _POLYNOMIAL: Final = tl.constexpr(arc_polynomial())
 _DEGREE: Final = tl.constexpr(len(arc_polynomial()) - 1)
 _LIMIT: Final = tl.constexpr(ARC_LIMIT)
@@ -173,7 +178,7 @@ def _share_of(first_row, num_rows, num_words, words_each, ROWS: tl.constexpr):
     return local, local < num_rows, first_row + local, word, tl.minimum(word + words_each, num_words)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _log_sum_kernel(
     x_ptr, reach_ptr, sizes_ptr, tau_ptr, start_ptr, word_ptr, bits_ptr, out_ptr,
     first_row, num_rows, n, num_words, words_each, steps,
@@ -211,7 +216,7 @@ def _log_sum_kernel(
     tl.store(out_ptr + tl.program_id(1) * num_rows + local, highest + tl.log2(total), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _gradient_kernel(
     x_ptr, reach_ptr, sizes_ptr, tau_ptr, shift_ptr, weight_ptr,
     start_ptr, word_ptr, bits_ptr, back_start_ptr, back_word_ptr, back_bits_ptr, to_x_ptr, to_rest_ptr,
@@ -296,7 +301,7 @@ def _push(new, to_x, x, y, scale, push, SHAPE: tl.constexpr, F: tl.constexpr):
     return new
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _distance_kernel(
     x_ptr, reach_ptr, sizes_ptr, out_ptr, first_row, num_rows, n, rows_each,
     SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, COLUMNS: tl.constexpr,
@@ -321,7 +326,7 @@ def _distance_kernel(
 # --- some pairs ---------------------------------------------------------------------------------------------------------------
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _edge_kernel(
     x_ptr, reach_ptr, sizes_ptr, source_ptr, target_ptr, out_ptr, count,
     SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,
@@ -339,7 +344,7 @@ def _edge_kernel(
     tl.store(out_ptr + at, length if SQUARED else tl.sqrt(length), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=_COUNTS)
 def _edge_gradient_kernel(
     x_ptr, reach_ptr, sizes_ptr, source_ptr, target_ptr, weight_ptr, to_source_ptr, to_target_ptr, to_sizes_ptr, count,
     SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,

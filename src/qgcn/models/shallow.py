@@ -49,7 +49,7 @@ class Coordinates(nn.Module):
         beta: float = -1.0,
         learnable: bool = True,
         confine: float = 0.2,
-        convolve: float = 0.7,
+        convolve: float = 0.1,
     ) -> None:
         super().__init__()
         self.space = space if isinstance(space, Space) else parse_space(space, beta=beta, learnable=learnable)

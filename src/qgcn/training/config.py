@@ -74,7 +74,7 @@ class Config(BaseModel):
         0.2, description="Reconstruction: share of the epochs a shallow model stays in the larger Riemannian part of its space."
     )
     convolve: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.7, description="Reconstruction: share of the epochs a shallow model is smoothed over the graph."
+        0.1, description="Reconstruction: share of the epochs a shallow model is smoothed over the graph."
     )
     epochs: Annotated[int, Field(ge=1)] = Field(200, description="Most training steps.")
     patience: Annotated[int, Field(ge=1)] | None = Field(None, description="Stop after so many epochs without a better score.")

@@ -153,7 +153,7 @@ class Trainer:
         while not self.finished:
             loss = self._step()
             self.epoch += 1
-            progress = self._validate(loss.detach()) if self.epoch % every == 0 or self.epoch == epochs else None
+            progress = self._validate(loss) if self.epoch % every == 0 or self.epoch == epochs else None
             now = time.perf_counter()
             self.seconds += now - began
             began = now
@@ -195,7 +195,8 @@ class Trainer:
             return losses
         if self._recording is None:
             recording = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(recording):
+            # other threads may go on computing, but not replay: all recordings share PyTorch's generator
+            with torch.cuda.graph(recording, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
                 self._recorded_loss = self._compute(drawn, inputs)
             self._recording = recording
         self._recording.replay()  # recording alone computes nothing
@@ -209,7 +210,7 @@ class Trainer:
         if self.config.clip is not None:
             self._clip(self.config.clip)
         self.optimiser.step()
-        return losses
+        return losses.detach()  # whoever keeps it should not keep the graph of the step
 
     def _generator(self, seed: int, stream: int) -> torch.Generator:
         return torch.Generator(self.fabric.device).manual_seed(mixed_key(seed, self.epoch, stream))
