@@ -1,6 +1,7 @@
 """The choice of a space: what is compared, how it is halved, what is chosen on graphs of known geometry."""
 
 import json
+from dataclasses import replace
 
 import networkx as nx
 import pytest
@@ -116,15 +117,25 @@ def test_the_simplest_of_what_is_as_good_is_taken():
 
 
 @pytest.mark.parametrize(
-    ("graph", "kind"), [(tree(3, 4), "H"), (sphere_graph(200, 0.35, seed=3), "S"), (ring_of_trees(20, 3, 2), None)]
+    ("graph", "natural", "plain"),
+    [(tree(3, 4), "H", True), (sphere_graph(200, 0.35, seed=3), "S", True), (ring_of_trees(20, 3, 2), "H", False)],
 )
-def test_what_is_named_may_be_a_point_below_the_best_and_others_half_a_point(graph, kind):
+def test_what_is_natural_beyond_doubt_may_be_a_point_below_the_best_and_others_half_a_point(graph, natural, plain):
     measured = signature.measure(signature.Shape.of(graph), 4, 0)
-    assert signature._natural(measured) == kind
-    for space, named in (("H4", kind == "H"), ("Q3,1", kind == "H"), ("S4", kind == "S"), ("Q0,4", kind == "S"), ("E4", False)):
-        for gap, good in ((0.004, True), (0.008, named), (0.012, False)):
+    assert (signature._natural(measured), signature._is_plain(measured)) == (natural, plain)
+    kinds = {"H4": "H", "Q3,1": "H", "S4": "S", "Q0,4": "S", "E4": "E"}
+    for space, kind in kinds.items():
+        for gap, good in ((0.004, True), (0.008, plain and kind == natural), (0.012, False)):
             found = signature._simplest(trials(**{"Q2,2": 0.9, space: 0.9 - gap}), measured)
             assert found.space == (space if good else "Q2,2")
+
+
+def test_what_trials_cannot_tell_apart_is_settled_by_the_measurements():
+    measured = signature.measure(signature.Shape.of(ring_of_trees(20, 3, 2)), 4, 0)
+    apart = [Trial(name, score, spread, 2, 9, 2, score) for name, score, spread in (("S4", 0.9, 0.005), ("H4", 0.89, 0.01))]
+    assert signature._simplest(apart, measured).space == "H4"  # the two differ by less than their uncertainty
+    apart[1] = replace(apart[1], deviation=0.005)
+    assert signature._simplest(apart, measured).space == "S4"
 
 
 @pytest.mark.parametrize(

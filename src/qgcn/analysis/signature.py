@@ -27,7 +27,7 @@ __all__ = ["Rung", "Suggestion", "Trial", "auto_space", "candidate_spaces", "sug
 
 TOLERANCE, NAMED = 0.005, 0.01
 """A simpler space whose score is so close to the best one's is as good; the second figure is for the kind that the measurements
-name, which is evidence, too."""
+name beyond doubt, which is evidence, too."""
 SOLVED = 0.9995
 """A score that leaves nothing to be told apart: if a space reaches it, no further round is made."""
 TRIAL_NODES = 5000
@@ -170,12 +170,12 @@ def suggest_signature(
 ) -> Suggestion:
     """Choose a space for a graph.
 
-    1. Hyperbolicity, curvature and spectrum are measured; they may name a natural Riemannian space.
+    1. Hyperbolicity, curvature and spectrum are measured; they say which Riemannian space would be the natural one.
     2. Every space is trained for a few epochs, the best third for more, the best sixth for more still and with two seeds
        (successive halving); scores are mAP, or the task's own on validation, never on test. The best space of the kind that the
        measurements name stays in the race.
-    3. The space with the best score is taken, unless a simpler one is as good: within half a point of the best (a point, if the
-       measurements name it) or its uncertainty.
+    3. The space with the best score is taken, unless a simpler one is as good: within half a point of the best (a point, if it
+       is natural beyond doubt) or the uncertainty of their difference.
        A Riemannian space is simpler than a product, and a product simpler than a pseudo-hyperboloid; among Riemannian spaces
        the one that the measurements name comes first.
 
@@ -272,7 +272,7 @@ def _halve(
     rungs: Sequence[Rung],
     base: dict[str, Any],
     data: "Data",
-    natural: str | None,
+    natural: str,
     began: float,
     seconds: float | None,
     listener: Listener | None,
@@ -308,7 +308,7 @@ def _halve(
     return filled, cost, metric
 
 
-def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: str | None) -> list[str]:
+def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: str) -> list[str]:
     """Return the best spaces; the best of the kind that the measurements name is among them."""
     order = sorted(alive, key=lambda name: -trials[name].score)
     kept, named = order[:places], [name for name in order if _kind(name) == natural]
@@ -349,12 +349,15 @@ def _kind(space: str) -> str:
     return "H" if t == 1 else "S" if s == 0 else "Q"
 
 
-def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str | None:
-    """Return the geometry that the measurements name: ``H`` for trees, ``S`` for cycles that do not branch, else none."""
+def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
+    """Return which Riemannian geometry is the nearer one: ``S`` if a graph is not tree-like and does not branch, else ``H``."""
     delta, curvature, _ = measured
-    if delta.mean_relative <= TREE:
-        return "H"
-    return "S" if delta.mean_relative >= CYCLIC and curvature.mean > BRANCHING else None
+    return "S" if delta.mean_relative >= CYCLIC and curvature.mean > BRANCHING else "H"
+
+
+def _is_plain(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> bool:
+    """Tell whether that is beyond doubt: nothing but a tree, or no tree at all."""
+    return measured[0].mean_relative <= TREE or _natural(measured) == "S"
 
 
 def _simplest(ranking: list[Trial], measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> Trial:
@@ -362,11 +365,13 @@ def _simplest(ranking: list[Trial], measured: tuple[Hyperbolicity, Curvature, Sp
     best, natural = ranking[0], _natural(measured)
 
     def is_good(trial: Trial) -> bool:
-        slack = max(NAMED if _kind(trial.space) == natural else TOLERANCE, best.deviation)
+        named = _is_plain(measured) and _kind(trial.space) == natural
+        slack = max(NAMED if named else TOLERANCE, math.hypot(best.deviation, trial.deviation))
         return trial.rounds == best.rounds and trial.score >= best.score - slack
 
     order = {"product": 2, "Q": 3} | {kind: 0 if kind == natural else 1 for kind in "EHS"}
-    return min(filter(is_good, ranking), key=lambda trial: (order[_kind(trial.space)], -trial.score))
+    good = [trial for trial in ranking if trial is best or is_good(trial)]
+    return min(good, key=lambda trial: (order[_kind(trial.space)], -trial.score))
 
 
 _MEANING = {
