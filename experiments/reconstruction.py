@@ -29,7 +29,7 @@ SPACES = ("E10", "H10", "S10", "H5xH5", "H5xS5", "S5xS5", "Q9,1", "Q8,2", "Q7,3"
 GENERATED = {
     "ring-of-trees": {"ring": 47, "depth": 4},
     "torus-with-trees": {"rows": 10, "columns": 10, "depth": 3},
-    "sphere-with-trees": {"nodes": 100, "radius": 0.5, "depth": 3},
+    "sphere-with-trees": {"points": 100, "radius": 0.5, "depth": 3},
 }
 """Sizes of generated graphs: about 1,500 nodes each."""
 

@@ -33,7 +33,7 @@ GRAPHS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sphere": ("reconstruction", "sphere", {"nodes": 350, "radius": 0.3, "seed": 7}),
     "torus": ("reconstruction", "torus", {"nodes": 350, "radius": 0.1, "seed": 7}),
     "ring-of-trees": ("reconstruction", "ring-of-trees", {"ring": 20, "branching": 3, "depth": 2}),
-    "sphere-with-trees": ("reconstruction", "sphere-with-trees", {"nodes": 40, "radius": 0.7, "seed": 7}),
+    "sphere-with-trees": ("reconstruction", "sphere-with-trees", {"points": 40, "radius": 0.7, "seed": 7}),
     "tree-with-cycles": ("reconstruction", "tree-with-cycles", {"branching": 3, "depth": 5, "extra": 30, "seed": 7}),
     # drawn after the rule had its present form
     "fresh tree": ("reconstruction", "tree", {"branching": 2, "depth": 7}),

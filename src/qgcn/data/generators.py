@@ -190,13 +190,13 @@ def sphere_graph(nodes: int = 400, radius: float = 0.25, seed: int = 0) -> Tenso
     return _neighbours(points, 2 * math.sin(radius / 2), None)
 
 
-def sphere_with_trees(nodes: int = 60, radius: float = 0.6, branching: int = 2, depth: int = 2, seed: int = 0) -> Tensor:
+def sphere_with_trees(points: int = 60, radius: float = 0.6, branching: int = 2, depth: int = 2, seed: int = 0) -> Tensor:
     """Build a :func:`sphere_graph` with a tree hung on each of its nodes: positive curvature, and hierarchy.
 
     Nodes on the sphere come first; then the trees, level by level.
 
     Args:
-        nodes: Number of points on the sphere.
+        points: Number of points on the sphere.
         radius: Largest great-circle distance of two neighbours.
         branching: Children of each node.
         depth: Levels of each tree below the sphere; 0 leaves the bare sphere.
@@ -207,7 +207,7 @@ def sphere_with_trees(nodes: int = 60, radius: float = 0.6, branching: int = 2, 
     """
     _at_least(1, branching=branching)
     _at_least(0, depth=depth)
-    return torch.cat((sphere_graph(nodes, radius, seed), _both(_hang_trees(nodes, branching, depth))), dim=1)
+    return torch.cat((sphere_graph(points, radius, seed), _both(_hang_trees(points, branching, depth))), dim=1)
 
 
 def torus_graph(nodes: int = 400, radius: float = 0.08, seed: int = 0) -> Tensor:

@@ -112,9 +112,10 @@ def _generate(name: str, generator: Callable[..., Any], split_seed: int, options
     bound.apply_defaults()
     if labels is not None:
         nodes = len(labels)
+    elif "nodes" in bound.arguments:
+        nodes = bound.arguments["nodes"]
     else:
-        named = 1 + int(edge_index.max()) if edge_index.numel() else 0
-        nodes = max(named, bound.arguments.get("nodes", 0))  # scattered points may have no edge
+        nodes = int(edge_index.max()) + 1
     return assemble(edge_index.numpy(), nodes, name=name, y=labels, split_seed=split_seed)
 
 
