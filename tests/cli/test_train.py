@@ -72,14 +72,20 @@ def test_train_reads_own_files_and_keeps_their_names(here, command):
 
 
 @pytest.mark.parametrize(
-    ("task", "said"), [("reconstruction", "used by convolutions alone"), ("links", "are not used"), ("classification", None)]
+    ("task", "space", "said"),
+    [
+        ("reconstruction", ("--space", "Q3,2"), "used by convolutions alone"),
+        ("links", ("--space", "Q3,2"), "are not used"),
+        ("classification", ("--space", "Q3,2"), None),
+        ("classification", ("--model", "sage"), "are not used"),
+    ],
 )
-def test_train_says_what_weights_are_good_for(here, command, task, said):
+def test_train_says_what_weights_are_good_for(here, command, task, space, said):
     lines = [f"n{i},n{(i + step) % 12},{step}" for i in range(12) for step in (1, 2, 5)]
     (here / "w.csv").write_text("\n".join(["source,target,weight", *lines]))
     (here / "y.csv").write_text("\n".join(f"n{i},{'ab'[i % 2]}" for i in range(12)))
     labels = ("--labels", "y.csv") if task == "classification" else ()
-    out = command.works("train", task, "--data", "w.csv", *labels, *SMALL)
+    out = command.works("train", task, "--data", "w.csv", *labels, *space, "--epochs", "3")
     assert ("weights of edges" in out) == (said is not None)
     assert said is None or said in out
 

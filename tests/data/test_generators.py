@@ -16,20 +16,10 @@ from qgcn.data import (
     tree,
     tree_with_cycles,
 )
+from qgcn.data.catalogue import GENERATORS
 
-ALL = [
-    cycle,
-    grid,
-    ring_of_trees,
-    sphere_graph,
-    sphere_with_trees,
-    stochastic_block,
-    torus_graph,
-    torus_with_trees,
-    tree,
-    tree_with_cycles,
-]
-RANDOM = [sphere_graph, stochastic_block, torus_graph, tree_with_cycles]
+ALL = list(GENERATORS.values())
+RANDOM = [sphere_graph, sphere_with_trees, stochastic_block, torus_graph, tree_with_cycles]
 
 
 def edges_of(made):

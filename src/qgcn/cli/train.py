@@ -235,13 +235,6 @@ class _Bars:
         self.bars.update(self.bar, completed=progress.epoch, description=shown)
 
 
-WEIGHTS = {
-    "reconstruction": "weights of edges are used by convolutions alone: objective and score ask whether nodes are joined",
-    "links": "weights of edges are not used",
-}
-"""What users should know whose edges have weights."""
-
-
 def _print_settings(run: "Run", console: Console) -> None:
     config, data = run.config, run.data
     features = "one-hot" if getattr(data, "x", None) is None else f"{data.x.shape[1]}"
@@ -255,15 +248,23 @@ def _print_settings(run: "Run", console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    remarks = list(getattr(data, "remarks", []))
-    if getattr(data, "edge_weight", None) is not None and config.task in WEIGHTS:
-        remarks.append(WEIGHTS[config.task])
-    for remark in remarks:
+    for remark in [*getattr(data, "remarks", []), *_remarks_on_weights(run)]:
         console.print(f"  {escape(remark)}", style="dim", highlight=False, soft_wrap=True)
     defaults = {name: _default(config.task, name, field) for name, field in Config.model_fields.items()}
     own = {name: value for name, value in config.model_dump().items() if name not in ("task", "data", "model", "space")}
     changed = ", ".join(f"{name} {_shown(value)}" for name, value in own.items() if value != defaults[name])
     console.print(f"  settings: {escape(changed) or 'all default'}", style="dim", highlight=False, soft_wrap=True)
+
+
+def _remarks_on_weights(run: "Run") -> list[str]:
+    """Return what those should know whose edges have weights."""
+    if getattr(run.data, "edge_weight", None) is None:
+        return []
+    if run.config.task == "links" or not run.task.takes_matrix:
+        return ["weights of edges are not used"]
+    if run.config.task == "reconstruction":
+        return ["weights of edges are used by convolutions alone: objective and score ask whether nodes are joined"]
+    return []
 
 
 def _print_results(run: "Run", summary: "Summary", console: Console) -> None:
