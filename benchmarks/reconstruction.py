@@ -203,8 +203,8 @@ def out_of_memory(error: Exception) -> bool:
 def operations(space: str) -> int:
     """Return floating-point operations of a step of our kernels for each ordered pair; a fused multiply-add is two.
 
-    Counted by hand from ``kernels/gpu.py`` for one quadric of ``d`` coordinates, ``t`` of them negative. Comparisons, choices,
-    absolute values, loads and bits are not counted; a root, a logarithm, a power and a division count as one each.
+    Counted by hand from ``kernels/gpu_pair.py`` for one quadric of ``d`` coordinates, ``t`` of them negative. Comparisons,
+    choices, absolute values, loads and bits are not counted; a root, a logarithm, a power and a division count as one each.
 
     Forward: product of the time parts 2t; ratio of reaches 2; difference 2d; its square 2d; gap and chord 6; the turn 1;
     polynomial of degree 10: 20; sine and square 5; beyond it the logarithm 8; around the antipode 4; energy and sum 6.

@@ -24,10 +24,29 @@ def test_points_are_on_the_manifold_and_all_learn(space):
     points = net(None, GRAPH)
     assert points.shape == (N, net.space.ambient_dim)
     net.space.assert_check_point_on_manifold(points, atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(points, net.space.expmap0(net.tangent(None, GRAPH)))
     net.space.dist2(points[1:], points[:-1]).sum().backward()
     assert net.coordinates.grad.isfinite().all()
     assert (net.coordinates.grad != 0).any(1).all()
+
+
+@pytest.mark.parametrize("space", [space for space in SPACES if space != "Q3,1"])
+def test_points_come_from_the_pole(space):
+    net = model(space)
+    torch.testing.assert_close(net(None, GRAPH), net.space.expmap0(net.tangent(None, GRAPH)))
+
+
+@pytest.mark.parametrize(
+    ("space", "same"), [("Q3,1", "H3"), ("Q0,4", "S3"), ("Q3,1xE2", "H3xE2"), ("Q0,3xQ2,1", "S2xH2"), ("Q2,1xQ2,2", "H2xQ2,2")]
+)
+def test_a_riemannian_pseudo_hyperboloid_is_the_model_of_its_name(space, same):
+    ours, theirs = model(space, beta=-0.7), model(same, beta=-0.7)
+    points = [net.double()(None, GRAPH.double()) for net in (ours, theirs)]
+    torch.testing.assert_close(*points)
+    for net, each in zip((ours, theirs), points, strict=True):
+        net.space.dist2(each[1:], each[:-1]).sum().backward()
+    for (name, one), other in zip(ours.named_parameters(), theirs.parameters(), strict=True):
+        if other.grad is not None:
+            torch.testing.assert_close(one.grad, other.grad, msg=name)
 
 
 @pytest.mark.parametrize(

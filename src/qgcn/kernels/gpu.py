@@ -12,8 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from qgcn.kernels.gpu_pair import one_of, push, rows_of, separation, store_push
 from qgcn.kernels.graph import WORD, Words
-from qgcn.numerics import ARC_LIMIT, arc_polynomial
 
 __all__ = ["distances", "edge_energy", "edge_gradient", "log_sum", "log_sum_gradient"]
 
@@ -29,115 +29,7 @@ _COUNTS: Final = (
 )  # fmt: skip
 """Arguments that Triton should not compile a kernel of its own for where they happen to be 1 or a multiple of 16."""
 
-_POLYNOMIAL: Final = tl.constexpr(arc_polynomial())
-_DEGREE: Final = tl.constexpr(len(arc_polynomial()) - 1)
-_LIMIT: Final = tl.constexpr(ARC_LIMIT)
-_PI: Final = tl.constexpr(3.141592653589793)
 _LOWEST: Final = tl.constexpr(-1e38)
-_LARGE: Final = tl.constexpr(4096.0)  # above it c and its sine are the same number
-
-
-# --- one pair ----------------------------------------------------------------------------------------------------------
-
-
-@triton.jit
-def _difference(x, scale, y, FLAT: tl.constexpr):
-    """Return ``x - scale * y``."""
-    if FLAT:
-        return x - y
-    return tl.fma(-scale, y, x)
-
-
-@triton.jit
-def _factor(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):
-    """Return, of one factor: squared length, scale of the difference, slope over the scale, derivative by the size."""
-    FIRST: tl.constexpr = SHAPE[F][0]
-    SIZE: tl.constexpr = SHAPE[F][1]
-    TIME: tl.constexpr = SHAPE[F][2]
-    total = tl.zeros_like(x[FIRST])
-    one = total + 1.0
-    if TIME == 0:
-        for k in tl.static_range(SIZE):
-            w = x[FIRST + k] - y[FIRST + k]
-            total = tl.fma(w, w, total)
-        return total, one, one, tl.zeros_like(total)
-
-    size = tl.load(sizes_ptr + F)
-    dot = tl.zeros_like(total)
-    for k in tl.static_range(TIME):
-        dot = tl.fma(x[FIRST + k], y[FIRST + k], dot)
-    if TIME < SIZE:
-        ratio = reach[F] / y_reach[F]  # both are powers of two
-        alike = (ratio <= 2.0) & (ratio >= 0.5)
-        length = tl.where(alike, 1.0, ratio)
-        shorten = tl.where(alike, 1.0, 1.0 / ratio)
-        scale = tl.where(dot < 0, -length, length)
-    else:
-        length = one
-        shorten = one
-        scale = tl.where(dot < 0, -1.0, 1.0)
-    for k in tl.static_range(SIZE):
-        w = tl.fma(-scale, y[FIRST + k], x[FIRST + k])
-        if k < TIME:
-            total = tl.fma(-w, w, total)
-        else:
-            total = tl.fma(w, w, total)
-    gap = (1.0 - length) * (1.0 - length)
-    chord = tl.fma(total, 1.0 / size, gap) * shorten
-    if TIME == 1:
-        z = tl.where(chord < 0.0, 0.0, chord)  # a comparison, here and below: NaN stays NaN
-        far = dot < 0
-    else:
-        turned = chord < -2.0
-        z = tl.where(turned, -4.0 - chord, chord)
-        far = turned != (dot < 0)
-
-    beyond = z > _LIMIT
-    inner = tl.where(beyond, _LIMIT, z)
-    slope = tl.zeros_like(total) + _POLYNOMIAL[_DEGREE]
-    for k in tl.static_range(_DEGREE):
-        slope = tl.fma(slope, inner, _POLYNOMIAL[_DEGREE - 1 - k])
-    product = inner * tl.fma(inner, 0.25, 1.0)
-    square = tl.abs(product * slope * slope)
-    sine = tl.sqrt(tl.abs(product))
-    if TIME < SIZE:
-        cosine = tl.fma(tl.where(z < _LIMIT, _LIMIT, z), 0.5, 1.0)
-        outer_sine = tl.where(cosine > _LARGE, cosine, tl.sqrt(tl.fma(cosine, cosine, -1.0)))
-        arc = tl.log(cosine + outer_sine)
-        sine = tl.where(beyond, outer_sine, sine)
-        square = tl.where(beyond, arc * arc, square)
-        slope = tl.where(beyond, arc / outer_sine, slope)
-    arc = tl.sqrt(square)
-    if TIME == 1:
-        around = _PI + arc
-    else:
-        around = tl.where(z < 0, _PI - arc, _PI + arc)
-        slope = tl.where(z < 0, -slope, slope) if TIME < SIZE else -slope
-    around_slope = tl.where(sine > 0, around / sine, 0.0)
-    square = tl.where(far, around * around, square)
-    slope = tl.where(far, around_slope, slope)
-    if TIME > 1:
-        slope = tl.where(turned, -slope, slope)
-    by_size = square - slope * (chord - gap * shorten)
-    return square, scale, slope * shorten, by_size
-
-
-@triton.jit
-def _rows_of(pointer, rows, inside, WIDTH: tl.constexpr):
-    """Load one number a row for each column of a matrix of ``WIDTH`` columns."""
-    values = ()
-    for k in tl.static_range(WIDTH):
-        values = values + (tl.load(pointer + rows * WIDTH + k, mask=inside, other=1.0),)
-    return values
-
-
-@triton.jit
-def _one_of(pointer, row, WIDTH: tl.constexpr):
-    """Load one row, the same for all threads, of a matrix of ``WIDTH`` columns."""
-    values = ()
-    for k in tl.static_range(WIDTH):
-        values = values + (tl.load(pointer + row * WIDTH + k),)
-    return values
 
 
 # --- words of pairs that are left out ---------------------------------------------------------------------------------------
@@ -186,7 +78,7 @@ def _log_sum_kernel(
 ):  # fmt: skip
     """Add up ``2 ** (-energy)`` of a run of columns for each row, as the base-2 logarithm of the sum."""
     local, inside, rows, word, last_word = _share_of(first_row, num_rows, num_words, words_each, ROWS)
-    x, reach = _rows_of(x_ptr, rows, inside, D), _rows_of(reach_ptr, rows, inside, F)
+    x, reach = rows_of(x_ptr, rows, inside, D), rows_of(reach_ptr, rows, inside, F)
     at, following, end = _seek(start_ptr, word_ptr, rows, inside, word, steps)
     tau = tl.load(tau_ptr)
     highest = tl.zeros([ROWS], tl.float32) + _LOWEST
@@ -199,10 +91,10 @@ def _log_sum_kernel(
             for i in tl.static_range(GROUP):
                 column = w * 32 + group + i
                 j = tl.minimum(column, n - 1)
-                y, y_reach = _one_of(x_ptr, j, D), _one_of(reach_ptr, j, F)
+                y, y_reach = one_of(x_ptr, j, D), one_of(reach_ptr, j, F)
                 length = tl.zeros([ROWS], tl.float32)
                 for f in tl.static_range(F):
-                    square, _, _, _ = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+                    square, _, _, _ = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
                     length += square * tl.load(sizes_ptr + f)
                 energy = tau * length if SQUARED else tau * tl.sqrt(length)
                 out = (((bits >> (group + i)) & 1) != 0) | (column >= n)
@@ -226,7 +118,7 @@ def _gradient_kernel(
 ):  # fmt: skip
     """Add up, over a run of columns, what each row's point, the temperature and the sizes change."""
     local, inside, rows, word, last_word = _share_of(first_row, num_rows, num_words, words_each, ROWS)
-    x, reach = _rows_of(x_ptr, rows, inside, D), _rows_of(reach_ptr, rows, inside, F)
+    x, reach = rows_of(x_ptr, rows, inside, D), rows_of(reach_ptr, rows, inside, F)
     row_shift = tl.load(shift_ptr + rows, mask=inside, other=0.0)
     row_weight = tl.load(weight_ptr + rows, mask=inside, other=0.0)
     at, following, end = _seek(start_ptr, word_ptr, rows, inside, word, steps)
@@ -248,13 +140,13 @@ def _gradient_kernel(
         for i in range(32):
             column = w * 32 + i
             j = tl.minimum(column, n - 1)
-            y, y_reach = _one_of(x_ptr, j, D), _one_of(reach_ptr, j, F)
+            y, y_reach = one_of(x_ptr, j, D), one_of(reach_ptr, j, F)
             length = tl.zeros([ROWS], tl.float32)
             scales = ()
             slopes = ()
             by_sizes = ()
             for f in tl.static_range(F):
-                square, scale, slope, by_size = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+                square, scale, slope, by_size = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
                 length += square * tl.load(sizes_ptr + f)
                 scales = scales + (scale,)
                 slopes = slopes + (slope,)
@@ -279,7 +171,7 @@ def _gradient_kernel(
             new = ()
             for f in tl.static_range(F):
                 rest = rest + (tl.fma(changed, by_sizes[f], to_rest[1 + f]),)
-                new = _push(new, to_x, x, y, scales[f], both * slopes[f], SHAPE, f)
+                new = push(new, to_x, x, y, scales[f], both * slopes[f], SHAPE, f)
             to_x = new
             to_rest = rest
     part = tl.program_id(1) * num_rows + local
@@ -287,18 +179,6 @@ def _gradient_kernel(
         tl.store(to_x_ptr + part * D + k, to_x[k], mask=inside)
     for k in tl.static_range(F + 1):
         tl.store(to_rest_ptr + part * (F + 1) + k, to_rest[k], mask=inside)
-
-
-@triton.jit
-def _push(new, to_x, x, y, scale, push, SHAPE: tl.constexpr, F: tl.constexpr):
-    """Append the coordinates of one factor: what was there, and the push along the difference."""
-    FIRST: tl.constexpr = SHAPE[F][0]
-    SIZE: tl.constexpr = SHAPE[F][1]
-    TIME: tl.constexpr = SHAPE[F][2]
-    for k in tl.static_range(SIZE):
-        w = _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
-        new = new + (tl.fma(-push if k < TIME else push, w, to_x[FIRST + k]),)
-    return new
 
 
 @triton.jit(do_not_specialize=_COUNTS)
@@ -309,15 +189,15 @@ def _distance_kernel(
     """Write distances from a few rows to a block of columns: threads hold columns, so that they write side by side."""
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     inside = columns < n
-    x = _rows_of(x_ptr, columns, inside, D)
-    reach = _rows_of(reach_ptr, columns, inside, F)
+    x = rows_of(x_ptr, columns, inside, D)
+    reach = rows_of(reach_ptr, columns, inside, F)
     local = tl.program_id(1) * rows_each
     to = out_ptr + local.to(tl.int64) * n + columns  # more entries than 32 bits count
     for i in range(local, tl.minimum(local + rows_each, num_rows)):
-        y, y_reach = _one_of(x_ptr, first_row + i, D), _one_of(reach_ptr, first_row + i, F)
+        y, y_reach = one_of(x_ptr, first_row + i, D), one_of(reach_ptr, first_row + i, F)
         length = tl.zeros([COLUMNS], tl.float32)
         for f in tl.static_range(F):
-            square, _, _, _ = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+            square, _, _, _ = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
             length += square * tl.load(sizes_ptr + f)
         tl.store(to, tl.sqrt(length), mask=inside)
         to += n
@@ -335,11 +215,11 @@ def _edge_kernel(
     at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = at < count
     source, target = tl.load(source_ptr + at, mask=inside, other=0), tl.load(target_ptr + at, mask=inside, other=0)
-    x, reach = _rows_of(x_ptr, source, inside, D), _rows_of(reach_ptr, source, inside, F)
-    y, y_reach = _rows_of(x_ptr, target, inside, D), _rows_of(reach_ptr, target, inside, F)
+    x, reach = rows_of(x_ptr, source, inside, D), rows_of(reach_ptr, source, inside, F)
+    y, y_reach = rows_of(x_ptr, target, inside, D), rows_of(reach_ptr, target, inside, F)
     length = tl.zeros([ROWS], tl.float32)
     for f in tl.static_range(F):
-        square, _, _, _ = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+        square, _, _, _ = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
         length += square * tl.load(sizes_ptr + f)
     tl.store(out_ptr + at, length if SQUARED else tl.sqrt(length), mask=inside)
 
@@ -353,34 +233,19 @@ def _edge_gradient_kernel(
     at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     inside = at < count
     source, target = tl.load(source_ptr + at, mask=inside, other=0), tl.load(target_ptr + at, mask=inside, other=0)
-    x, reach = _rows_of(x_ptr, source, inside, D), _rows_of(reach_ptr, source, inside, F)
-    y, y_reach = _rows_of(x_ptr, target, inside, D), _rows_of(reach_ptr, target, inside, F)
+    x, reach = rows_of(x_ptr, source, inside, D), rows_of(reach_ptr, source, inside, F)
+    y, y_reach = rows_of(x_ptr, target, inside, D), rows_of(reach_ptr, target, inside, F)
     weight = tl.load(weight_ptr + at, mask=inside, other=0.0)
     if not SQUARED:
         length = tl.zeros([ROWS], tl.float32)
         for f in tl.static_range(F):
-            square, _, _, _ = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+            square, _, _, _ = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
             length += square * tl.load(sizes_ptr + f)
         weight = tl.where(length > 0, weight * 0.5 / tl.sqrt(length), 0.0)  # the derivative of the root, zero at zero
     for f in tl.static_range(F):
-        _, scale, slope, by_size = _factor(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+        _, scale, slope, by_size = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
         tl.store(to_sizes_ptr + at * F + f, weight * by_size, mask=inside)
-        _store_push(to_source_ptr, to_target_ptr, at, inside, x, y, scale, 2.0 * weight * slope, D, SHAPE, f)
-
-
-@triton.jit
-def _store_push(
-    to_source_ptr, to_target_ptr, at, inside, x, y, scale, push, D: tl.constexpr, SHAPE: tl.constexpr, F: tl.constexpr
-):  # fmt: skip
-    FIRST: tl.constexpr = SHAPE[F][0]
-    SIZE: tl.constexpr = SHAPE[F][1]
-    TIME: tl.constexpr = SHAPE[F][2]
-    for k in tl.static_range(SIZE):
-        w = push * _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
-        if k < TIME:
-            w = -w
-        tl.store(to_source_ptr + at * D + FIRST + k, w, mask=inside)
-        tl.store(to_target_ptr + at * D + FIRST + k, -scale * w, mask=inside)
+        store_push(to_source_ptr, to_target_ptr, at, inside, x, y, scale, 2.0 * weight * slope, D, SHAPE, f)
 
 
 # --- what is launched ------------------------------------------------------------------------------------------------------

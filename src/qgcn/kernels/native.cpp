@@ -198,7 +198,7 @@ struct Separation {
     Vec square, scale, slope, by_size;
 };
 
-// How points are separated in one factor, first ones in `x` and `reach`, second ones in `y` and `y_reach`; see kernels/gpu.py.
+// How points are separated in one factor, first ones in `x` and `reach`, second ones in `y` and `y_reach`; see kernels/gpu_pair.py.
 // `reach` and `y_reach` are the power of two and its inverse. A point is read by coordinate: one number, or one for each lane.
 template <bool SLOPES, class Mine, class Theirs, class Number>
 INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, const Number& reach, const Number& inverse,

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from qgcn.manifolds import Space, parse_space
+from qgcn.manifolds import Product, PseudoHyperboloid, Space, parse_space
 from qgcn.nn.sparse import matmul
 
 __all__ = ["Coordinates"]
@@ -18,6 +18,9 @@ class Coordinates(nn.Module):
     r"""A point for every node and nothing else: tangent coordinates at the pole, at first smoothed over the graph.
 
     .. math:: x = \widehat\exp_o\bigl((1 - \sigma)\, u + \sigma A u\bigr)
+
+    With one time dimension :math:`\exp_o` reaches every point and takes the place of the diffeomorphic map: ``Qs,1`` is ``Hs``,
+    and far points are a few steps away.
 
     Two things make the optimum of an indefinite space easier to reach, and change as training goes on, see :meth:`advance`:
 
@@ -60,10 +63,18 @@ class Coordinates(nn.Module):
         # not learned, but part of what a model is
         self.free = nn.Parameter((~confined).float(), requires_grad=False)
         self.smoothing = nn.Parameter(torch.tensor(float(convolve > 0)), requires_grad=False)
+        hyperbolic = _hyperbolic(self.space)
+        self.diffeomorphic: Tensor | None
+        self.register_buffer("diffeomorphic", (~hyperbolic).float() if hyperbolic.any() else None, persistent=False)
 
     def forward(self, x: Tensor | None, adjacency: Tensor) -> Tensor:
         """Return the points; ``x`` is not used."""
-        return self.space.expmap0(self.tangent(x, adjacency))
+        u = self.tangent(x, adjacency)
+        if self.diffeomorphic is None:
+            return self.space.expmap0(u)
+        first = u * self.diffeomorphic
+        points: Tensor = self.space.expmap(self.space.expmap0(first), u - first)
+        return points
 
     def tangent(self, x: Tensor | None, adjacency: Tensor) -> Tensor:
         """Return tangent coordinates at the pole, shape ``(N, d)``."""
@@ -90,6 +101,14 @@ class Coordinates(nn.Module):
     def extra_repr(self) -> str:
         """Show the number of nodes and the space."""
         return f"{len(self.coordinates)} nodes -> {self.space}"
+
+
+def _hyperbolic(space: Space) -> Tensor:
+    """Tell which coordinates are of pseudo-hyperboloids with one time dimension."""
+    parts = space.manifolds if isinstance(space, Product) else [space]
+    return torch.cat(
+        [torch.full((part.ambient_dim,), isinstance(part, PseudoHyperboloid) and part.time_dim == 1) for part in parts]
+    )
 
 
 def _confined(space: Space) -> Tensor:

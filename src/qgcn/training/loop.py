@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,10 +18,10 @@ from qgcn.nn import Dropout, Field, dropout_keys, mixed_key
 from qgcn.tasks import Predictor, Task
 from qgcn.tasks.base import Scores, Split
 from qgcn.training.config import Config
+from qgcn.training.recording import Recording
 
 __all__ = ["Diverged", "Progress", "Trainer"]
 
-_WARM_STEPS = 3
 _Inputs = tuple[Tensor, Tensor | Field]
 _NEGATIVES, _EDGES = -1, -2  # keep the streams of the task's draws apart from those of the layers, which count from 0
 
@@ -85,10 +86,7 @@ class Trainer:
         self._all_stopped = False  # known here, so that no step waits for the device
         self._foreign = not task.keyed or config.perturbation > 0
         self._static = fabric.device.type == "cuda" and not self._foreign and task.is_static()
-        self._warm = 0
-        self._recording: torch.cuda.CUDAGraph | None = None
-        self._recorded_loss = torch.empty(0)
-        self._fixed_inputs: tuple[list[tuple[Tensor, ...]], _Inputs] | None = None
+        self._recording: Recording | None = None
         self.optimiser = self._optimiser()
         self.seconds = 0.0
 
@@ -171,36 +169,13 @@ class Trainer:
             self.predictor.advance(self.epoch, self.config.epochs, self.task.graph)
         if not self._static:
             return self._compute(*self._inputs())
-        self._fixed_inputs = self._fixed_inputs or self._inputs()
-        return self._recorded(*self._fixed_inputs)
+        self._recording = self._recording or Recording(partial(self._compute, *self._inputs()))
+        return self._recording.step()
 
     def _inputs(self) -> tuple[list[tuple[Tensor, ...]], _Inputs]:
         """Draw what the step needs for each seed, and the graph for all."""
         drawn = [self.task.draw(self._generator(seed, _NEGATIVES)) for seed in self.seeds]
         return drawn, self.task.inputs("train", self.task.thinned_graph(self._generator(self.config.split_seed, _EDGES)))
-
-    def _recorded(self, drawn: list[tuple[Tensor, ...]], inputs: _Inputs) -> Tensor:
-        """Take a step that is the same every time: recorded once as a graph of the GPU's, then replayed as a whole.
-
-        A step on a few thousand nodes is a hundred operations of a few microseconds, each of which the CPU takes longer to ask
-        for than the GPU to do.
-        """
-        if self._recording is None and self._warm < _WARM_STEPS:  # PyTorch wants to have run on another stream before
-            self._warm += 1
-            stream = torch.cuda.Stream()
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
-                losses = self._compute(drawn, inputs)
-            torch.cuda.current_stream().wait_stream(stream)
-            return losses
-        if self._recording is None:
-            recording = torch.cuda.CUDAGraph()
-            # other threads may go on computing, but not replay: all recordings share PyTorch's generator
-            with torch.cuda.graph(recording, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
-                self._recorded_loss = self._compute(drawn, inputs)
-            self._recording = recording
-        self._recording.replay()  # recording alone computes nothing
-        return self._recorded_loss
 
     def _compute(self, drawn: list[tuple[Tensor, ...]], inputs: _Inputs) -> Tensor:
         self.optimiser.zero_grad()
@@ -371,7 +346,7 @@ class Trainer:
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
         """Go back to a state; ``ValueError`` if it belongs to another model or other seeds."""
-        self._recording, self._warm = None, 0  # it knows the tensors that were there
+        self._recording = None  # it knows the tensors that were there
         if about.get("seeds") != self.seeds:
             raise ValueError(f"the checkpoint is of seeds {about.get('seeds')}, expected {self.seeds}")
         for name, parameter in self.parameters.items():

@@ -1,0 +1,147 @@
+"""One pair of points on a GPU, in Triton: how far apart they are, and what moves them.
+
+Points are tuples of coordinates, each a number for every thread: so they stay in registers.
+"""
+
+from typing import Final
+
+import triton
+import triton.language as tl
+
+from qgcn.numerics import ARC_LIMIT, arc_polynomial
+
+__all__ = ["difference", "one_of", "push", "rows_of", "separation", "store_push"]
+
+_POLYNOMIAL: Final = tl.constexpr(arc_polynomial())
+_DEGREE: Final = tl.constexpr(len(arc_polynomial()) - 1)
+_LIMIT: Final = tl.constexpr(ARC_LIMIT)
+_PI: Final = tl.constexpr(3.141592653589793)
+_LARGE: Final = tl.constexpr(4096.0)  # above it c and its sine are the same number
+
+
+@triton.jit
+def difference(x, scale, y, FLAT: tl.constexpr):
+    """Return ``x - scale * y``."""
+    if FLAT:
+        return x - y
+    return tl.fma(-scale, y, x)
+
+
+@triton.jit
+def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):
+    """Return, of one factor: squared length, scale of the difference, slope over the scale, derivative by the size."""
+    FIRST: tl.constexpr = SHAPE[F][0]
+    SIZE: tl.constexpr = SHAPE[F][1]
+    TIME: tl.constexpr = SHAPE[F][2]
+    total = tl.zeros_like(x[FIRST])
+    one = total + 1.0
+    if TIME == 0:
+        for k in tl.static_range(SIZE):
+            w = x[FIRST + k] - y[FIRST + k]
+            total = tl.fma(w, w, total)
+        return total, one, one, tl.zeros_like(total)
+
+    size = tl.load(sizes_ptr + F)
+    dot = tl.zeros_like(total)
+    for k in tl.static_range(TIME):
+        dot = tl.fma(x[FIRST + k], y[FIRST + k], dot)
+    if TIME < SIZE:
+        ratio = reach[F] / y_reach[F]  # both are powers of two
+        alike = (ratio <= 2.0) & (ratio >= 0.5)
+        length = tl.where(alike, 1.0, ratio)
+        shorten = tl.where(alike, 1.0, 1.0 / ratio)
+        scale = tl.where(dot < 0, -length, length)
+    else:
+        length = one
+        shorten = one
+        scale = tl.where(dot < 0, -1.0, 1.0)
+    for k in tl.static_range(SIZE):
+        w = tl.fma(-scale, y[FIRST + k], x[FIRST + k])
+        if k < TIME:
+            total = tl.fma(-w, w, total)
+        else:
+            total = tl.fma(w, w, total)
+    gap = (1.0 - length) * (1.0 - length)
+    chord = tl.fma(total, 1.0 / size, gap) * shorten
+    if TIME == 1:
+        z = tl.where(chord < 0.0, 0.0, chord)  # a comparison, here and below: NaN stays NaN
+        far = dot < 0
+    else:
+        turned = chord < -2.0
+        z = tl.where(turned, -4.0 - chord, chord)
+        far = turned != (dot < 0)
+
+    beyond = z > _LIMIT
+    inner = tl.where(beyond, _LIMIT, z)
+    slope = tl.zeros_like(total) + _POLYNOMIAL[_DEGREE]
+    for k in tl.static_range(_DEGREE):
+        slope = tl.fma(slope, inner, _POLYNOMIAL[_DEGREE - 1 - k])
+    product = inner * tl.fma(inner, 0.25, 1.0)
+    square = tl.abs(product * slope * slope)
+    sine = tl.sqrt(tl.abs(product))
+    if TIME < SIZE:
+        cosine = tl.fma(tl.where(z < _LIMIT, _LIMIT, z), 0.5, 1.0)
+        outer_sine = tl.where(cosine > _LARGE, cosine, tl.sqrt(tl.fma(cosine, cosine, -1.0)))
+        arc = tl.log(cosine + outer_sine)
+        sine = tl.where(beyond, outer_sine, sine)
+        square = tl.where(beyond, arc * arc, square)
+        slope = tl.where(beyond, arc / outer_sine, slope)
+    arc = tl.sqrt(square)
+    if TIME == 1:
+        around = _PI + arc
+    else:
+        around = tl.where(z < 0, _PI - arc, _PI + arc)
+        slope = tl.where(z < 0, -slope, slope) if TIME < SIZE else -slope
+    around_slope = tl.where(sine > 0, around / sine, 0.0)
+    square = tl.where(far, around * around, square)
+    slope = tl.where(far, around_slope, slope)
+    if TIME > 1:
+        slope = tl.where(turned, -slope, slope)
+    by_size = square - slope * (chord - gap * shorten)
+    return square, scale, slope * shorten, by_size
+
+
+@triton.jit
+def rows_of(pointer, rows, inside, WIDTH: tl.constexpr):
+    """Load one number a row for each column of a matrix of ``WIDTH`` columns."""
+    values = ()
+    for k in tl.static_range(WIDTH):
+        values = values + (tl.load(pointer + rows * WIDTH + k, mask=inside, other=1.0),)
+    return values
+
+
+@triton.jit
+def one_of(pointer, row, WIDTH: tl.constexpr):
+    """Load one row, the same for all threads, of a matrix of ``WIDTH`` columns."""
+    values = ()
+    for k in tl.static_range(WIDTH):
+        values = values + (tl.load(pointer + row * WIDTH + k),)
+    return values
+
+
+@triton.jit
+def push(new, to_x, x, y, scale, force, SHAPE: tl.constexpr, F: tl.constexpr):
+    """Append the coordinates of one factor: what was there, and the force along the difference."""
+    FIRST: tl.constexpr = SHAPE[F][0]
+    SIZE: tl.constexpr = SHAPE[F][1]
+    TIME: tl.constexpr = SHAPE[F][2]
+    for k in tl.static_range(SIZE):
+        w = difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
+        new = new + (tl.fma(-force if k < TIME else force, w, to_x[FIRST + k]),)
+    return new
+
+
+@triton.jit
+def store_push(
+    to_source_ptr, to_target_ptr, at, inside, x, y, scale, force, D: tl.constexpr, SHAPE: tl.constexpr, F: tl.constexpr
+):  # fmt: skip
+    """Write the force along the difference to both ends of each pair, in the coordinates of one factor."""
+    FIRST: tl.constexpr = SHAPE[F][0]
+    SIZE: tl.constexpr = SHAPE[F][1]
+    TIME: tl.constexpr = SHAPE[F][2]
+    for k in tl.static_range(SIZE):
+        w = force * difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
+        if k < TIME:
+            w = -w
+        tl.store(to_source_ptr + at * D + FIRST + k, w, mask=inside)
+        tl.store(to_target_ptr + at * D + FIRST + k, -scale * w, mask=inside)

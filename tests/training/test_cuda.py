@@ -1,0 +1,83 @@
+"""On a GPU: the same models as on the CPU, recorded steps that are the steps, and runs that repeat."""
+
+import pytest
+import torch
+
+from qgcn.models import default_space
+from qgcn.training import Config, Run, Trainer
+from qgcn.training.recording import Recording
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+GRAPH = {"data": "ring-of-trees", "epochs": 40, "eval_every": 20}
+SPACES = ("Q3,2", "H4", "S4", "E4", "H2xS2", "Q1,3")
+
+
+def run(task="reconstruction", **settings):
+    return Run(Config.checked(GRAPH | {"task": task, "space": "Q3,2", "device": "cuda"} | settings))
+
+
+def learned(task="reconstruction", **settings):
+    made = run(task, **settings)
+    made.train()
+    trainer, _ = made.trainers[0]
+    return trainer
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_recorded_steps_are_the_steps(space, monkeypatch):
+    settings = {"space": space, "precision": "float64", "schedule": "cosine", "clip": 0.5, "deterministic": True}
+    recorded = learned(**settings).parameters
+    monkeypatch.setattr(Recording, "step", Recording._plainly)
+    for name, parameter in learned(**settings).parameters.items():
+        torch.testing.assert_close(recorded[name], parameter, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("task", ["reconstruction", "links"])
+@pytest.mark.parametrize("space", ["Q3,2", "H2xS2"])
+def test_deterministic_runs_repeat_to_the_last_bit(task, space):
+    one, other = (learned(task, space=space, deterministic=True) for _ in range(2))
+    assert all(torch.equal(value, other.parameters[name]) for name, value in one.parameters.items())
+
+
+def test_a_run_goes_on_from_a_state_as_if_it_had_never_stopped():
+    whole = learned(deterministic=True)
+    made = run(deterministic=True)
+    torch.use_deterministic_algorithms(True)
+    try:
+        first = Trainer(made.task, made.config, [0], made.fabric)
+        first.run(until=lambda: first.epoch == 17)
+        second = Trainer(made.task, made.config, [0], made.fabric)
+        second.restore(*first.state())
+        second.run()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert all(torch.equal(value, second.parameters[name]) for name, value in whole.parameters.items())
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+@pytest.mark.parametrize("space", ["Q5,2", "H6", "H3xS3"])
+def test_classification_learns_what_it_learns_on_the_cpu(space, seeds):
+    settings = {
+        "data": "stochastic-block",
+        "space": space,
+        "seeds": seeds,
+        "epochs": 10,
+        "precision": "float64",
+        "dropout": 0.0,
+    }
+    here, there = (learned("classification", device=device, **settings) for device in ("cpu", "cuda"))
+    for name, value in here.parameters.items():
+        torch.testing.assert_close(there.parameters[name].cpu(), value, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("model", ["qgcn", "gcn", "gat", "hgcn", "kappa-gcn"])
+def test_networks_train(model):
+    settings = {"data": "stochastic-block", "space": default_space(model), "dropout": 0.3, "epochs": 30}
+    scores = learned("classification", model=model, **settings).results()
+    assert scores[0]["test"]["accuracy"] > 0.3  # of four classes
+
+
+def test_a_step_leaves_no_warning_about_streams(recwarn):
+    learned()
+    assert not [str(each.message) for each in recwarn if "stream" in str(each.message)]
