@@ -74,7 +74,8 @@ def test_train_reads_own_files_and_keeps_their_names(here, command):
 @pytest.mark.parametrize(
     ("task", "space", "said"),
     [
-        ("reconstruction", ("--space", "Q3,2"), "used by convolutions alone"),
+        ("reconstruction", ("--space", "Q3,2"), "are not used"),
+        ("reconstruction", ("--model", "qgcn"), "used by convolutions alone"),
         ("links", ("--space", "Q3,2"), "are not used"),
         ("classification", ("--space", "Q3,2"), None),
         ("classification", ("--model", "sage"), "are not used"),

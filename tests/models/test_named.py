@@ -57,7 +57,7 @@ def test_every_model_has_a_default_space_in_which_it_lives(name):
     model = build(name, 3)
     assert str(model.space) == default_space(name)
     assert isinstance(model, EuclideanNetwork) == default_space(name).startswith("E")
-    assert model.convolve == (name not in ("qnn", "hnn", "mlp"))
+    assert model.convolve == (name not in ("qnn", "hnn", "mlp", "shallow"))
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name][0] and name != "shallow"])

@@ -161,10 +161,10 @@ def test_steps_that_wait_or_draw_are_not_recorded(options, static):
 
 
 def test_patience_waits_until_the_model_has_settled():
-    trainer, _ = trained(epochs=60, eval_every=1, patience=3, space="Q2,2", convolve=0.7)
+    trainer, _ = trained(epochs=60, eval_every=1, patience=3, space="Q2,2", confine=0.7)
     assert trainer.predictor.settled(60) == 42
     assert trainer.epoch >= 45
-    assert trainer.predictor.encoder.smoothing == 0
+    assert trainer.predictor.encoder.free.all()
 
 
 def test_a_model_that_was_still_held_back_is_not_chosen():

@@ -260,7 +260,7 @@ def _remarks_on_weights(run: "Run") -> list[str]:
     """Return what those should know whose edges have weights."""
     if getattr(run.data, "edge_weight", None) is None:
         return []
-    if run.config.task == "links" or not run.task.takes_matrix:
+    if run.config.task == "links" or run.config.model == "shallow" or not run.task.takes_matrix:
         return ["weights of edges are not used"]
     if run.config.task == "reconstruction":
         return ["weights of edges are used by convolutions alone: objective and score ask whether nodes are joined"]

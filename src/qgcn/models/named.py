@@ -169,7 +169,7 @@ MODELS: dict[str, tuple[bool, Callable[[Space], bool], str, str]] = {
     "sage": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
     "sgc": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
     "mlp": (False, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
-    "shallow": (True, _anywhere, "any space", "Q8,2"),
+    "shallow": (False, _anywhere, "any space", "Q8,2"),
 }
 
 
@@ -219,10 +219,10 @@ def build(name: str, in_features: int, space: Space | str | None = None, **optio
     if not lives_in(given):
         raise ValueError(f"{name} lives in {where}, got {given}")
     if name == "shallow":
-        taken = {"beta", "learnable", "confine", "convolve"}
+        taken = {"beta", "learnable", "confine"}
         _refuse(name, options, taken | {"layers", "aggregation"}, "it learns coordinates, not layers")
         return Coordinates(in_features, space, **{key: options[key] for key in taken & options.keys()})
-    options = {key: value for key, value in options.items() if key not in ("confine", "convolve")}
+    options = {key: value for key, value in options.items() if key != "confine"}
     if name in EuclideanNetwork.KINDS and isinstance(given, Euclidean):
         taken = {"layers", "hidden", "activation", "dropout", "feature_dropout"}
         _refuse(name, options, taken, "it is PyTorch Geometric's own")

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 
 from qgcn.manifolds import Product, PseudoHyperboloid, Space, parse_space
-from qgcn.nn.sparse import matmul
 
 __all__ = ["Coordinates"]
 
@@ -15,18 +14,16 @@ RELEASED = 0.01
 
 
 class Coordinates(nn.Module):
-    r"""A point for every node and nothing else: tangent coordinates at the pole, at first smoothed over the graph.
+    r"""A point for every node and nothing else, learned by its tangent coordinates at the pole.
 
-    .. math:: x = \widehat\exp_o\bigl((1 - \sigma)\, u + \sigma A u\bigr)
+    .. math:: x = \widehat\exp_o(u)
 
     With one time dimension :math:`\exp_o` reaches every point and takes the place of the diffeomorphic map: ``Qs,1`` is ``Hs``,
     and far points are a few steps away.
 
-    Two things make the optimum of an indefinite space easier to reach, and change as training goes on, see :meth:`advance`:
-
-    - A convolution, :math:`\sigma = 1`, moves neighbours together; later :math:`\sigma = 0` and every node is free.
-    - A space with space and several time dimensions is first confined to its larger Riemannian part: hyperbolic space, all time
-      coordinates but one being 0; or, with more time than space dimensions, the sphere, all space coordinates being 0.
+    The optimum of an indefinite space is easier to reach from a Riemannian one. So a space with space and several time
+    dimensions is confined to its larger Riemannian part at first: hyperbolic space, all time coordinates but one being 0; or,
+    with more time than space dimensions, the sphere, all space coordinates being 0. See :meth:`advance`.
 
     Args:
         num_nodes: Number of nodes, ``N``.
@@ -34,15 +31,14 @@ class Coordinates(nn.Module):
         beta: Where the curvature ``1 / beta`` starts.
         learnable: Learn the curvature.
         confine: Share of the training for which the space is confined.
-        convolve: Share of the training for which coordinates are smoothed.
 
     Shapes:
-        - **input:** anything, and a sparse CSR adjacency ``(N, N)``
+        - **input:** anything: neither features nor graph are looked at
         - **output:** points ``(N, d)``
     """
 
-    convolve = True
-    """As for :class:`~qgcn.models.TangentNetwork`: it looks at the graph."""
+    convolve = False
+    """As for :class:`~qgcn.models.TangentNetwork`: it does not look at the graph."""
 
     def __init__(
         self,
@@ -52,63 +48,54 @@ class Coordinates(nn.Module):
         beta: float = -1.0,
         learnable: bool = True,
         confine: float = 0.2,
-        convolve: float = 0.1,
     ) -> None:
         super().__init__()
         self.space = space if isinstance(space, Space) else parse_space(space, beta=beta, learnable=learnable)
-        self._confine, self._convolve = confine, convolve
+        self._confine = confine
         confined = _confined(self.space) if confine > 0 else torch.zeros(self.space.ambient_dim, dtype=torch.bool)
         start = torch.randn(num_nodes, self.space.ambient_dim) * torch.where(confined, RELEASED, SPREAD)
         self.coordinates = nn.Parameter(self.space.proju(self.space.origin(self.space.ambient_dim), start).as_subclass(Tensor))
         # not learned, but part of what a model is
         self.free = nn.Parameter((~confined).float(), requires_grad=False)
-        self.smoothing = nn.Parameter(torch.tensor(float(convolve > 0)), requires_grad=False)
-        hyperbolic = _hyperbolic(self.space)
-        self.diffeomorphic: Tensor | None
-        self.register_buffer("diffeomorphic", (~hyperbolic).float() if hyperbolic.any() else None, persistent=False)
+        straight = _straight(self.space)
+        self.turning: Tensor | None
+        self.register_buffer("turning", (~straight).float() if straight.any() else None, persistent=False)
 
-    def forward(self, x: Tensor | None, adjacency: Tensor) -> Tensor:
-        """Return the points; ``x`` is not used."""
-        u = self.tangent(x, adjacency)
-        if self.diffeomorphic is None:
+    def forward(self, *_: Tensor | None) -> Tensor:
+        """Return the points."""
+        u = self.tangent()
+        if self.turning is None:
             return self.space.expmap0(u)
-        first = u * self.diffeomorphic
-        points: Tensor = self.space.expmap(self.space.expmap0(first), u - first)
+        turn = u * self.turning
+        points: Tensor = self.space.expmap(self.space.expmap0(turn), u - turn)
         return points
 
-    def tangent(self, x: Tensor | None, adjacency: Tensor) -> Tensor:
+    def tangent(self, *_: Tensor | None) -> Tensor:
         """Return tangent coordinates at the pole, shape ``(N, d)``."""
-        u = self.coordinates * self.free
-        return torch.lerp(u, matmul(adjacency, u), self.smoothing)
+        return self.coordinates * self.free
 
     @torch.no_grad()
-    def advance(self, epoch: int, epochs: int, adjacency: Tensor) -> None:
-        """Let go of what this epoch is the first to be without.
-
-        The points stay where they are, but for the small coordinates that join.
-        """
+    def advance(self, epoch: int, epochs: int) -> None:
+        """Let all coordinates go if this epoch is the first to be without confinement; those that join are small."""
         if epoch == int(self._confine * epochs):
             self.free.fill_(1)
-        if epoch == int(self._convolve * epochs) and bool(self.smoothing > 0):
-            u = self.coordinates  # those still confined, too: they are not 0, only hidden
-            u.copy_(torch.lerp(u, matmul(adjacency, u), self.smoothing))
-            self.smoothing.zero_()
 
     def settled(self, epochs: int) -> int:
         """Return the epoch from which nothing changes any more."""
-        return max([0, *(int(share * epochs) for share in (self._confine, self._convolve) if share < 1)])
+        return int(self._confine * epochs) if self._confine < 1 else 0
 
     def extra_repr(self) -> str:
         """Show the number of nodes and the space."""
         return f"{len(self.coordinates)} nodes -> {self.space}"
 
 
-def _hyperbolic(space: Space) -> Tensor:
-    """Tell which coordinates are of pseudo-hyperboloids with one time dimension."""
-    parts = space.manifolds if isinstance(space, Product) else [space]
-    return torch.cat(
-        [torch.full((part.ambient_dim,), isinstance(part, PseudoHyperboloid) and part.time_dim == 1) for part in parts]
-    )
+def _straight(space: Space) -> Tensor:
+    """Tell which coordinates go by the exponential map instead: the space part of a pseudo-hyperboloid with one time."""
+    straight: list[bool] = []
+    for part in space.manifolds if isinstance(space, Product) else [space]:
+        one_time = isinstance(part, PseudoHyperboloid) and part.time_dim == 1
+        straight += [False] + [one_time] * (part.ambient_dim - 1)
+    return torch.tensor(straight)
 
 
 def _confined(space: Space) -> Tensor:

@@ -45,10 +45,10 @@ class Predictor(nn.Module, ABC):
     def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
         """Return what the task's score is computed from."""
 
-    def advance(self, epoch: int, epochs: int, graph: Tensor) -> None:
+    def advance(self, epoch: int, epochs: int) -> None:
         """Change what changes with time, before the step of an epoch; most models do not."""
         if isinstance(self.encoder, Coordinates):
-            self.encoder.advance(epoch, epochs, graph)
+            self.encoder.advance(epoch, epochs)
 
     def settled(self, epochs: int) -> int:
         """Return the epoch from which nothing changes with time any more."""

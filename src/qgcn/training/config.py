@@ -73,9 +73,6 @@ class Config(BaseModel):
     confine: Annotated[float, Field(ge=0, le=1)] = Field(
         0.2, description="Reconstruction: share of the epochs a shallow model stays in the larger Riemannian part of its space."
     )
-    convolve: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.1, description="Reconstruction: share of the epochs a shallow model is smoothed over the graph."
-    )
     epochs: Annotated[int, Field(ge=1)] = Field(200, description="Most training steps.")
     patience: Annotated[int, Field(ge=1)] | None = Field(None, description="Stop after so many epochs without a better score.")
     lr: Annotated[float, Field(gt=0)] = Field(0.01, description="Learning rate.")
@@ -144,7 +141,7 @@ class Config(BaseModel):
         shape = ("layers", "hidden", "aggregation", "attention", "activation", "bias", "skip")
         names = (*shape, "beta", "learnable", "projection", "perturbation", "dropout", "feature_dropout")
         options = {name: getattr(self, name) for name in names}
-        return options | {name: getattr(self, name) for name in ("confine", "convolve") if self.model == "shallow"}
+        return options | ({"confine": self.confine} if self.model == "shallow" else {})
 
     def task_options(self) -> dict[str, Any]:
         """Return the arguments of the task beside its data."""

@@ -166,7 +166,7 @@ class Trainer:
         self._schedule()
         self.predictor.train()
         if not self.batched:
-            self.predictor.advance(self.epoch, self.config.epochs, self.task.graph)
+            self.predictor.advance(self.epoch, self.config.epochs)
         if not self._static:
             return self._compute(*self._inputs())
         self._recording = self._recording or Recording(partial(self._compute, *self._inputs()))
