@@ -3,9 +3,9 @@
 python experiments/reconstruction.py --graphs web-edu power --spaces Q7,3 H10 --seeds 5 --out results.jsonl
 python experiments/reconstruction.py --graphs ring-of-trees --dims 2 3 4 --seeds 2 --out frontier.jsonl
 
-With ``--dims`` the spaces are all of so many dimensions: E, H and S, products, and every Q with s + t = d + 1. ``--jobs``
-trains several at once on one GPU, which a few thousand nodes do not fill. Every line of the output is one run: graph, space,
-seed, epochs, further keys, mAP, seconds.
+With ``--dims`` the spaces are all of so many dimensions: E, H and S, products, and every indefinite Q, with s + t = d + 1.
+``--jobs`` trains several at once on one GPU, which a few thousand nodes do not fill. Every line of the output is one run: graph,
+space, seed, epochs, further keys, mAP, seconds.
 """
 
 import argparse
@@ -82,14 +82,13 @@ def batched(runs: list[Run], size: int) -> Iterator[list[Run]]:
 
 
 def spaces_of(dim: int) -> list[str]:
-    """Return the spaces of so many free dimensions, at least 2: flat, hyperbolic, spherical, products, and every Q.
+    """Return the spaces of so many free dimensions, at least 2: flat, hyperbolic, spherical, products, every indefinite Q.
 
-    ``Q`` has one coordinate more than dimensions. ``Q{dim},1`` and ``Q0,{dim + 1}`` are ``H{dim}`` and ``S{dim}`` by other maps
-    from the tangent space: the pseudo-hyperboloid's, not the exponential.
+    A ``Q`` has one coordinate more than dimensions; ``Q{dim},1`` and ``Q0,{dim + 1}`` are ``H{dim}`` and ``S{dim}``.
     """
     half = dim // 2
     products = [f"{a}{half}x{b}{dim - half}" for a, b in ("HH", "HS", "SS")]
-    return [f"E{dim}", f"H{dim}", f"S{dim}", *products, *(f"Q{dim + 1 - t},{t}" for t in range(1, dim + 2))]
+    return [f"E{dim}", f"H{dim}", f"S{dim}", *products, *(f"Q{dim + 1 - t},{t}" for t in range(2, dim + 1))]
 
 
 def main() -> None:

@@ -276,18 +276,8 @@ def test_classification_starts_from_the_embedding_of_another_run(tmp_path):
 def test_a_score_without_bound_survives_the_results_file(tmp_path):
     edges = torch.tensor([[0, 1], [1, 0]])
     data = read_graph(edges)
-    settings = Config.checked(
-        {
-            "task": "reconstruction",
-            "data": "pair",
-            "model": "qgcn",
-            "aggregation": "mean",
-            "layers": 2,
-            "epochs": 2,
-            "seeds": 2,
-            "device": "cpu",
-        }
-    )
+    network = {"model": "qgcn", "aggregation": "mean", "layers": 2}
+    settings = Config.checked({"task": "reconstruction", "data": "pair", "epochs": 2, "seeds": 2, "device": "cpu"} | network)
     summary = Run.start(settings, tmp_path / "run", data).train()
     assert summary["worst_distortion"][0] == float("inf")  # two layers of mean neighbours put both nodes into one point
     assert json.loads((tmp_path / "run" / "results.json").read_text())["summary"]["worst_distortion"]["mean"] is None
