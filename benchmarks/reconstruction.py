@@ -300,9 +300,10 @@ def measure(graph: tuple[str, int, Tensor], slow: dict[str, float], options: arg
 
 
 def whole_epochs(graph: tuple[str, int, Tensor], device: str, patience: float) -> dict:
-    """Time epochs of the trainer, after those in which kernels are compiled and the step is recorded."""
+    """Time epochs of the trainer, without evaluation, after those in which kernels are compiled and the step is recorded."""
     title, nodes, edges = graph
-    config = Config.checked({"task": "reconstruction", "data": title, "space": "Q7,3", "device": device})
+    never = {"epochs": 10_000, "eval_every": 10_000}
+    config = Config.checked({"task": "reconstruction", "data": title, "space": "Q7,3", "device": device} | never)
     fabric = Fabric(accelerator=device, devices=1)
     task = Reconstruction(Data(edge_index=torch.unique(edges, dim=1), num_nodes=nodes), **config.task_options())
     task.to(fabric.device, torch.float32)

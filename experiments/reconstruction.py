@@ -4,8 +4,8 @@ python experiments/reconstruction.py --graphs web-edu power --spaces Q7,3 H10 --
 python experiments/reconstruction.py --graphs ring-of-trees --dims 2 3 4 --seeds 2 --out frontier.jsonl
 
 With ``--dims`` the spaces are all of so many dimensions: E, H and S, products, and every indefinite Q, with s + t = d + 1.
-``--jobs`` trains several at once on one GPU, which a few thousand nodes do not fill. Every line of the output is one run: graph,
-space, seed, epochs, further keys, mAP, seconds.
+``--jobs`` trains several at once on one GPU, which a few thousand nodes do not fill. Every line of the output is one run:
+graph, space, seed, epochs, further keys, mAP, seconds.
 """
 
 import argparse

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from qgcn.analysis.curvature import Curvature, sectional_curvature
+from qgcn.analysis.explanation import explain, kind_of
 from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
 from qgcn.analysis.spectrum import Spectrum, distance_spectrum
 from qgcn.data.hops import Shape
@@ -214,7 +215,7 @@ def suggest_signature(
     ranking = sorted(trials.values(), key=lambda trial: (-trial.rounds, -trial.score))
     best, chosen = ranking[0], _simplest(ranking, measured)
     whole = int(data.num_nodes or 0)
-    sentence, reasons = _explain(chosen, best, measured, metric)
+    sentence, reasons = explain(chosen, best, measured, metric)
     alike = sum(trial.score >= chosen.score - TOLERANCE for trial in ranking)
     if len(ranking) > 2 and alike == len(ranking):
         reasons = (
@@ -311,7 +312,7 @@ def _halve(
 def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: str) -> list[str]:
     """Return the best spaces; the best of the kind that the measurements name is among them."""
     order = sorted(alive, key=lambda name: -trials[name].score)
-    kept, named = order[:places], [name for name in order if _kind(name) == natural]
+    kept, named = order[:places], [name for name in order if kind_of(name) == natural]
     if named and places > 1 and named[0] not in kept:
         kept[-1] = named[0]
     return kept
@@ -339,16 +340,6 @@ def _rhythm(rung: Rung) -> int:
 # --- the choice, and why ---------------------------------------------------------------------------------------------
 
 
-def _kind(space: str) -> str:
-    """Return ``H``, ``S``, ``E``, ``product`` or ``Q``; the ends of the family of ``Q`` are hyperbolic space and the sphere."""
-    if "x" in space:
-        return "product"
-    if space[0] != "Q":
-        return space[0]
-    s, t = (int(part) for part in space[1:].split(","))
-    return "H" if t == 1 else "S" if s == 0 else "Q"
-
-
 def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
     """Return which Riemannian geometry is the nearer one: ``S`` if a graph is not tree-like and does not branch, else ``H``."""
     delta, curvature, _ = measured
@@ -365,45 +356,10 @@ def _simplest(ranking: list[Trial], measured: tuple[Hyperbolicity, Curvature, Sp
     best, natural = ranking[0], _natural(measured)
 
     def is_good(trial: Trial) -> bool:
-        named = _is_plain(measured) and _kind(trial.space) == natural
+        named = _is_plain(measured) and kind_of(trial.space) == natural
         slack = max(NAMED if named else TOLERANCE, math.hypot(best.deviation, trial.deviation))
         return trial.rounds == best.rounds and trial.score >= best.score - slack
 
     order = {"product": 2, "Q": 3} | {kind: 0 if kind == natural else 1 for kind in "EHS"}
     good = [trial for trial in ranking if trial is best or is_good(trial)]
-    return min(good, key=lambda trial: (order[_kind(trial.space)], -trial.score))
-
-
-_MEANING = {
-    "H": "a hyperbolic space",
-    "S": "a sphere",
-    "E": "a Euclidean space",
-    "product": "a product of two spaces",
-    "Q": "an indefinite space, with room for hierarchies and cycles",
-}
-
-
-def _explain(
-    chosen: Trial, best: Trial, measured: tuple[Hyperbolicity, Curvature, Spectrum], metric: str
-) -> tuple[str, tuple[str, ...]]:
-    delta, curvature, spectrum = measured
-    clusters = ""
-    if curvature.positive > 0.3 and delta.largest > 0:
-        clusters = (
-            ", many nodes in dense clusters or on cycles" if curvature.positive > 0.6 else ", some dense clusters or cycles"
-        )
-    kind = _kind(chosen.space)
-    sentence = f"{delta.likeness.capitalize()}{clusters}: take {chosen.space}, {_MEANING[kind]}."
-    if kind != "Q":
-        sentence += " A Riemannian space is as good as any tried; an indefinite one is not needed."
-    reasons = [
-        f"Mean delta {delta.mean:.2f} at diameter {delta.diameter}: relative {delta.mean_relative:.3f} (0 for a tree).",
-        f"Mean sectional curvature {curvature.mean:+.2f} over pairs of neighbours, {curvature.node_mean:+.2f} over nodes.",
-        f"Negative eigenvalues hold {spectrum.negative:.0%} of the squared distances; the first {spectrum.dim} ask for "
-        f"{spectrum.signature}.",
-        f"{chosen.space} reached {metric} {100 * chosen.score:.1f} ± {100 * chosen.deviation:.1f} in {chosen.epochs} epochs.",
-    ]
-    if chosen.space != best.space:
-        gap = 100 * (best.score - chosen.score)
-        reasons.append(f"{best.space} reached {100 * best.score:.1f}, {gap:.1f} more, which is within the tolerance.")
-    return sentence, tuple(reasons)
+    return min(good, key=lambda trial: (order[kind_of(trial.space)], -trial.score))

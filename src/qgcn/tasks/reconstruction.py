@@ -3,12 +3,12 @@
 import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import torch
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import shortest_path
 from torch import Tensor, nn
 
 from qgcn import kernels, metrics
+from qgcn.data.hops import Shape
 from qgcn.kernels import Neighbourhoods
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
@@ -163,9 +163,11 @@ class Reconstruction(Task):
 
 def _graph_distances(edge_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
     """Return all pairs that a path joins, each once, shape ``(2, P)``, and the lengths of their shortest paths."""
-    source, target = edge_index.numpy()
-    matrix = csr_matrix((torch.ones(edge_index.shape[1]).numpy(), (source, target)), shape=(num_nodes, num_nodes))
-    hops = torch.from_numpy(shortest_path(matrix, unweighted=True))
-    upper = torch.triu(torch.isfinite(hops), diagonal=1)
-    pairs = upper.nonzero().t().contiguous()
-    return pairs, hops[pairs[0], pairs[1]]
+    from torch_geometric.data import Data
+
+    pairs, lengths = [], []
+    for component in Shape.of(Data(edge_index=edge_index, num_nodes=num_nodes)).components:
+        upper = np.triu_indices(component.size, 1)
+        pairs.append(component.nodes[np.stack(upper)])
+        lengths.append(component.hops()[upper].astype(np.float64))
+    return torch.from_numpy(np.concatenate(pairs, axis=1)), torch.from_numpy(np.concatenate(lengths))
