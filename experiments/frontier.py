@@ -12,8 +12,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from qgcn import parse_space
-from qgcn.manifolds import PseudoHyperboloid
+from qgcn.analysis.explanation import kind_of
 from qgcn.viz.drawing import save, styled
+from reconstruction import spaces_of
 
 NAMES = {
     "facebook": "Facebook",
@@ -24,7 +25,6 @@ NAMES = {
     "torus-with-trees": "torus with trees",
     "sphere-with-trees": "sphere with trees",
 }
-RIEMANNIAN = ("E", "H", "S", "product")
 LABELS = {"E": "E", "H": "H", "S": "S", "product": "best product", "Q": "best indefinite Q"}
 COLOURS = dict(zip(LABELS, ("#8a8f96", "#0072b2", "#009e73", "#e08a00", "#d04a00"), strict=True))
 SOLVED = 99.95
@@ -42,15 +42,9 @@ def read(path: Path) -> Scores:
     return scores
 
 
-def kind(space: str) -> str:
-    """Return ``E``, ``H``, ``S`` or ``product``, and of a Q its number of time dimensions."""
-    parsed = parse_space(space)
-    return str(parsed.time_dim) if isinstance(parsed, PseudoHyperboloid) else "product" if "x" in space else space[0]
-
-
-def best(spaces: dict[str, list[float]], kinds: tuple[str, ...] | None) -> tuple[str, list[float]]:
-    """Return the space with the highest mean among some kinds, ``None``: among the indefinite ones."""
-    fitting = {space: values for space, values in spaces.items() if (kind(space) in kinds if kinds else kind(space).isdigit())}
+def best(spaces: dict[str, list[float]], kind: str) -> tuple[str, list[float]]:
+    """Return the space of a kind with the highest mean."""
+    fitting = {space: values for space, values in spaces.items() if kind_of(space) == kind}
     return max(fitting.items(), key=lambda item: statistics.fmean(item[1]))
 
 
@@ -65,7 +59,7 @@ def print_summary(scores: Scores) -> None:
     for graph, dims in scores.items():
         first = NAMES[graph]
         for dim, spaces in sorted(dims.items()):
-            found = [best(spaces, (name,)) for name in RIEMANNIAN] + [best(spaces, None)]
+            found = [best(spaces, kind) for kind in LABELS]
             means = [statistics.fmean(values) for _, values in found]
             if min(means) > SOLVED:
                 continue
@@ -73,7 +67,8 @@ def print_summary(scores: Scores) -> None:
             cells[3:] = [f"{space} {cell}" for (space, _), cell in zip(found[3:], cells[3:], strict=True)]
             top = means.index(max(means))
             cells[top] = f"**{cells[top]}**"
-            print(f"| {first} | {dim} | {' | '.join(cells)} | {means[-1] - max(means[:-1]):+.1f} |")
+            gain = round(means[-1] - max(means[:-1]), 1) + 0.0  # no minus before a zero
+            print(f"| {first} | {dim} | {' | '.join(cells)} | {gain:+.1f} |")
             first = ""
 
 
@@ -94,20 +89,25 @@ def draw(scores: Scores) -> Figure:
     figure = Figure(figsize=(10.5, 5.2), layout="constrained")
     panels = list(figure.subplots(2, 4).flat)
     for axis, (graph, dims) in zip(panels, scores.items(), strict=False):
-        shown_dims = [dim for dim in sorted(dims) if dim <= 6 or graph == "facebook"]
+        shown_dims = [dim for dim in sorted(dims) if dim <= 6 or graph == "facebook"]  # beyond it the others are at 100
         for t in range(2, max(shown_dims) + 1):
             line = [(dim, statistics.fmean(dims[dim][f"Q{dim + 1 - t},{t}"])) for dim in shown_dims if dim >= t]
             axis.plot(*zip(*line, strict=True), color=COLOURS["Q"], alpha=0.3, linewidth=0.8)
-        for name, colour in COLOURS.items():
-            line = [(dim, *_spread(best(dims[dim], None if name == "Q" else (name,))[1])) for dim in shown_dims]
+        for kind, colour in COLOURS.items():
+            line = [(dim, *_spread(best(dims[dim], kind)[1])) for dim in shown_dims]
             at, means, deviations = zip(*line, strict=True)
-            axis.errorbar(at, means, deviations, color=colour, label=LABELS[name], linewidth=1.6, marker="o", markersize=3)
+            axis.errorbar(at, means, deviations, color=colour, label=LABELS[kind], linewidth=1.6, marker="o", markersize=3)
         axis.set(title=NAMES[graph], xlabel="dimensions", xticks=shown_dims)
     for axis in panels[::4]:
         axis.set_ylabel("mAP")
     panels[-1].axis("off")
     panels[-1].legend(*panels[0].get_legend_handles_labels(), loc="center")
     return figure
+
+
+def _missing(scores: Scores) -> list[str]:
+    cells = [(graph, dim, space) for graph, dims in scores.items() for dim in dims for space in spaces_of(dim)]
+    return [f"{space} of {graph}" for graph, dim, space in cells if space not in scores[graph][dim]]
 
 
 def _spread(values: list[float]) -> tuple[float, float]:
@@ -121,8 +121,10 @@ def main() -> None:
     parser.add_argument("--every", nargs="*", default=["facebook"], choices=NAMES, help="graphs of which every Q is printed")
     given = parser.parse_args()
     scores = read(given.results)
+    if missing := _missing(scores):
+        parser.error(f"{given.results} has no {missing[0]}; run reconstruction.py --dims for all spaces")
     print_summary(scores)
-    for graph in given.every:
+    for graph in (each for each in given.every if each in scores):
         print_signatures(scores, graph)
     if given.figure is not None:
         save(draw(scores), given.figure)

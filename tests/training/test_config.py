@@ -50,6 +50,10 @@ def test_config_survives_yaml(tmp_path):
         ({"model": "shallow", "task": "links"}, "the model shallow is for reconstruction"),
         ({"model": "shallow", "task": "reconstruction", "one_hot": True}, "one_hot has no effect on the model shallow"),
         ({"model": "shallow", "task": "reconstruction", "weight_decay": 0.1}, "weight_decay has no effect"),
+        ({"model": "shallow", "task": "reconstruction", "edge_dropout": 0.3}, "edge_dropout has no effect"),
+        ({"model": "shallow", "task": "reconstruction", "aggregation": "mean"}, "aggregation has no effect"),
+        ({"model": "shallow", "task": "reconstruction", "layers": 3}, "layers has no effect"),
+        ({"convolve": 0.1}, "the key 'convolve' in c.yaml is gone, reconstruction does not smooth"),
     ],
 )
 def test_config_names_what_is_wrong(values, expected):

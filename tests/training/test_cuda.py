@@ -5,12 +5,13 @@ import torch
 
 from qgcn.models import default_space
 from qgcn.training import Config, Run, Trainer
-from qgcn.training.recording import Recording
+from qgcn.training.machine import determinism
+from qgcn.training.recording import WARM_STEPS, Recording
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 GRAPH = {"data": "ring-of-trees", "epochs": 40, "eval_every": 20}
-SPACES = ("Q3,2", "H4", "S4", "E4", "H2xS2", "Q1,3")
+SPACES = ("Q3,2", "H4", "S4", "E4", "H2xS2", "Q1,3", "Q4,1", "Q2,1xS2")
 
 
 def run(task="reconstruction", **settings):
@@ -27,10 +28,15 @@ def learned(task="reconstruction", **settings):
 @pytest.mark.parametrize("space", SPACES)
 def test_recorded_steps_are_the_steps(space, monkeypatch):
     settings = {"space": space, "precision": "float64", "schedule": "cosine", "clip": 0.5, "deterministic": True}
+    replays = []
+    replay = torch.cuda.CUDAGraph.replay
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", lambda graph: replays.append(replay(graph)))
     recorded = learned(**settings).parameters
+    assert len(replays) == GRAPH["epochs"] - WARM_STEPS
     monkeypatch.setattr(Recording, "step", Recording._plainly)
     for name, parameter in learned(**settings).parameters.items():
         torch.testing.assert_close(recorded[name], parameter, rtol=1e-6, atol=1e-8)
+    assert len(replays) == GRAPH["epochs"] - WARM_STEPS
 
 
 @pytest.mark.parametrize("task", ["reconstruction", "links"])
@@ -43,15 +49,12 @@ def test_deterministic_runs_repeat_to_the_last_bit(task, space):
 def test_a_run_goes_on_from_a_state_as_if_it_had_never_stopped():
     whole = learned(deterministic=True)
     made = run(deterministic=True)
-    torch.use_deterministic_algorithms(True)
-    try:
-        first = Trainer(made.task, made.config, [0], made.fabric)
-        first.run(until=lambda: first.epoch == 17)
-        second = Trainer(made.task, made.config, [0], made.fabric)
+    with determinism(made.config):
+        first, second = (Trainer(made.task, made.config, [0], made.fabric) for _ in range(2))
+        for trainer, epoch in ((first, 17), (second, 9)):  # the second has recorded its steps, too
+            trainer.run(until=lambda made=trainer, epoch=epoch: made.epoch == epoch)
         second.restore(*first.state())
         second.run()
-    finally:
-        torch.use_deterministic_algorithms(False)
     assert all(torch.equal(value, second.parameters[name]) for name, value in whole.parameters.items())
 
 

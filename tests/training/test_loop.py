@@ -246,6 +246,10 @@ def test_a_state_of_another_model_is_refused():
         trainer(layers=3).restore(tensors, about)
     with pytest.raises(ValueError, match=r"of seeds \[0\], expected \[1\]"):
         trainer((1,)).restore(tensors, about)
+    tensors["parameter/encoder.smoothing"] = torch.zeros(())
+    with pytest.raises(ValueError, match=r"has encoder.smoothing, which is not a parameter of this model"):
+        trainer().restore(tensors, about)
+    del tensors["parameter/encoder.smoothing"]
     del tensors["stopped"]
     with pytest.raises(ValueError, match="has no stopped"):
         trainer().restore(tensors, about)

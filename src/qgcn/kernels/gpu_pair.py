@@ -10,7 +10,7 @@ import triton.language as tl
 
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
 
-__all__ = ["difference", "one_of", "push", "rows_of", "separation", "store_push"]
+__all__ = ["one_of", "push", "rows_of", "separation", "store_push"]
 
 _POLYNOMIAL: Final = tl.constexpr(arc_polynomial())
 _DEGREE: Final = tl.constexpr(len(arc_polynomial()) - 1)
@@ -20,7 +20,7 @@ _LARGE: Final = tl.constexpr(4096.0)  # above it c and its sine are the same num
 
 
 @triton.jit
-def difference(x, scale, y, FLAT: tl.constexpr):
+def _difference(x, scale, y, FLAT: tl.constexpr):
     """Return ``x - scale * y``."""
     if FLAT:
         return x - y
@@ -126,7 +126,7 @@ def push(new, to_x, x, y, scale, force, SHAPE: tl.constexpr, F: tl.constexpr):
     SIZE: tl.constexpr = SHAPE[F][1]
     TIME: tl.constexpr = SHAPE[F][2]
     for k in tl.static_range(SIZE):
-        w = difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
+        w = _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
         new = new + (tl.fma(-force if k < TIME else force, w, to_x[FIRST + k]),)
     return new
 
@@ -140,7 +140,7 @@ def store_push(
     SIZE: tl.constexpr = SHAPE[F][1]
     TIME: tl.constexpr = SHAPE[F][2]
     for k in tl.static_range(SIZE):
-        w = force * difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
+        w = force * _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
         if k < TIME:
             w = -w
         tl.store(to_source_ptr + at * D + FIRST + k, w, mask=inside)

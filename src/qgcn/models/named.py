@@ -220,7 +220,7 @@ def build(name: str, in_features: int, space: Space | str | None = None, **optio
         raise ValueError(f"{name} lives in {where}, got {given}")
     if name == "shallow":
         taken = {"beta", "learnable", "confine"}
-        _refuse(name, options, taken | {"layers", "aggregation"}, "it learns coordinates, not layers")
+        _refuse(name, options, taken | {"layers"}, "it learns coordinates, not layers")
         return Coordinates(in_features, space, **{key: options[key] for key in taken & options.keys()})
     options = {key: value for key, value in options.items() if key != "confine"}
     if name in EuclideanNetwork.KINDS and isinstance(given, Euclidean):

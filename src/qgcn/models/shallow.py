@@ -16,10 +16,10 @@ RELEASED = 0.01
 class Coordinates(nn.Module):
     r"""A point for every node and nothing else, learned by its tangent coordinates at the pole.
 
-    .. math:: x = \widehat\exp_o(u)
+    .. math:: x = \exp_o(u) \;\text{ with one time dimension},\qquad x = \widehat\exp_o(u) \;\text{ with several}
 
-    With one time dimension :math:`\exp_o` reaches every point and takes the place of the diffeomorphic map: ``Qs,1`` is ``Hs``,
-    and far points are a few steps away.
+    With one time dimension the exponential map reaches every point, and far ones in fewer steps than the diffeomorphic map:
+    ``Qs,1`` is ``Hs``.
 
     The optimum of an indefinite space is easier to reach from a Riemannian one. So a space with space and several time
     dimensions is confined to its larger Riemannian part at first: hyperbolic space, all time coordinates but one being 0; or,

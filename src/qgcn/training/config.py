@@ -25,6 +25,8 @@ RECONSTRUCTION: dict[str, Any] = {
     "schedule": "cosine",
 }
 """Defaults of reconstruction where they differ from those of the other tasks."""
+GONE = {"convolve": "reconstruction does not smooth coordinates any more"}
+"""Keys of former versions."""
 
 
 class Config(BaseModel):
@@ -125,8 +127,10 @@ class Config(BaseModel):
             )
         if self.model == "shallow" and self.task != "reconstruction":
             raise ValueError(f"the model shallow is for reconstruction, it learns nothing for {self.task}; try qgcn")
-        idle = ("degree_features", "one_hot", "row_normalize", "use_features", "weight_decay")
-        if self.model == "shallow" and (given := next((name for name in idle if getattr(self, name)), None)):
+        idle = ("degree_features", "one_hot", "row_normalize", "use_features", "weight_decay", "edge_dropout", "aggregation")
+        changed = [name for name in idle if getattr(self, name) != type(self).model_fields[name].default]
+        changed += ["layers"] * (self.layers != RECONSTRUCTION["layers"])
+        if self.model == "shallow" and (given := next(iter(changed), None)):
             raise ValueError(f"{given} has no effect on the model shallow, which learns coordinates alone; try model qgcn")
         space = self.space or default_space(self.model)
         object.__setattr__(self, "space", str(parse_space(space)))
@@ -168,6 +172,8 @@ class Config(BaseModel):
             return f" in {origin}" if origin and key not in elsewhere else ""
 
         for key in values:
+            if key in GONE:
+                raise ValueError(f"the key {key!r}{where(key)} is gone, {GONE[key]}: leave it out")
             if key not in cls.model_fields:
                 near = difflib.get_close_matches(str(key), cls.model_fields, n=1, cutoff=0.5)
                 hint = f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(cls.model_fields)})"

@@ -349,6 +349,9 @@ class Trainer:
         self._recording = None  # it knows the tensors that were there
         if about.get("seeds") != self.seeds:
             raise ValueError(f"the checkpoint is of seeds {about.get('seeds')}, expected {self.seeds}")
+        saved_names = {key.removeprefix("parameter/") for key in tensors if key.startswith("parameter/")}
+        if unknown := sorted(saved_names - self.parameters.keys()):
+            raise ValueError(f"the checkpoint has {unknown[0]}, which is not a parameter of this model")
         for name, parameter in self.parameters.items():
             for prefix, target in (("parameter", parameter), ("best", self.best_parameters[name])):
                 saved = tensors.get(f"{prefix}/{name}")
