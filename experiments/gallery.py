@@ -2,11 +2,13 @@
 
     QGCN_DATA=... python experiments/gallery.py --runs runs/gallery [--out docs/images/gallery]
 
-Trains what is not there yet: links on Cora by the config of ``experiments/configs``, and reconstructions of a ring of trees in
-four dimensions for every number of time dimensions.
+Trains what is not there yet: links on Cora by the config of ``experiments/configs``, and the reconstruction of a ring of trees.
+The scores of Facebook are those of ``experiments/results``.
 """
 
 import argparse
+import json
+from collections import defaultdict
 from pathlib import Path
 
 from qgcn.training import Config, Run, read_config
@@ -14,8 +16,8 @@ from qgcn.viz import figures
 from qgcn.viz.runs import read_run
 
 CONFIG = Path(__file__).parent / "configs" / "links-cora-qgcn-Q15,1.yaml"
-RING = {"task": "reconstruction", "data": "ring-of-trees", "epochs": 600, "lr": 0.05, "schedule": "cosine", "seeds": 3}
-SIZE = 4
+RING = {"task": "reconstruction", "data": "ring-of-trees", "space": "Q1,2", "epochs": 600}
+SCORES = Path(__file__).parent / "results" / "reconstruction.jsonl"
 
 
 def trained(folder, settings):
@@ -47,16 +49,15 @@ def main() -> None:
     save(figures.disk(hyperboloid, degree, embedded.edges), "disk.png")
     save(figures.training_curves(cora.curves, "ROC AUC"), "training.png")
 
-    scores = {}
-    for time in range(1, SIZE + 1):
-        settings = RING | {"space": f"Q{SIZE - time},{time}"}
-        subject = read_run(trained(given.runs / f"ring-{time}", settings), umap=False)
-        scores[time] = [seed["test"]["map"] for seed in subject.seeds]
-        if time == 2:
-            community = next(column for column in subject.embedded.columns if column.name == "community")
-            save(figures.exact(subject.embedded.exact, community), "exact.png")
-    save(figures.map_against_time({"ring of trees": scores}, SIZE), "map.png")
-    print({time: [round(score, 4) for score in values] for time, values in scores.items()})
+    ring = read_run(trained(given.runs / "ring", RING), umap=False).embedded
+    community = next(column for column in ring.columns if column.name == "community")
+    save(figures.exact(ring.exact, community), "exact.png")
+
+    scores = defaultdict(list)
+    for run in map(json.loads, SCORES.read_text().splitlines()):
+        if run["graph"] == "facebook" and run["space"].startswith("Q"):
+            scores[int(run["space"].split(",")[1])].append(run["map"])
+    save(figures.map_against_time({"Facebook": dict(sorted(scores.items()))}, 10), "map.png")
 
 
 if __name__ == "__main__":
