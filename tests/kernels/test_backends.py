@@ -2,6 +2,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import sysconfig
 import threading
 
 import pytest
@@ -9,9 +10,10 @@ import torch
 
 from cases import settled_points
 from qgcn import parse_space
-from qgcn.kernels import backend, cpu, reconstruction_loss, use_backend
+from qgcn.kernels import backend, backends, cpu, reconstruction_loss, use_backend
 from qgcn.manifolds import Product
 
+INCLUDE = sysconfig.get_path("include", "posix_prefix")
 EDGES = torch.tensor([[0, 1, 2], [1, 2, 3]])
 
 
@@ -113,7 +115,7 @@ def test_a_forced_path_compiles_nothing():
     code = """
 import torch
 from qgcn import parse_space
-from qgcn.kernels import backend, cpu, reconstruction_loss, use_backend
+from qgcn.kernels import backend, backends, cpu, reconstruction_loss, use_backend
 with use_backend("eager"):
     reconstruction_loss(torch.randn(4, 2), torch.tensor([[0], [1]]), parse_space("E2"))
 assert backend() == "eager"
@@ -122,3 +124,28 @@ assert cpu._library.cache_info().currsize == 0
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
+
+
+@pytest.fixture
+def fresh_look():
+    backends._missing_tools.cache_clear()
+    yield
+    backends._missing_tools.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_look")
+def test_triton_is_not_taken_where_it_could_not_compile(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert backends._missing_tools() == "triton needs a C compiler: looked for gcc, clang"
+    monkeypatch.setenv("CC", "other-cc")
+    backends._missing_tools.cache_clear()
+    assert backends._missing_tools() == "triton needs a C compiler: looked for other-cc as named by $CC"
+    compiler = tmp_path / "other-cc"
+    compiler.write_text("#!/bin/sh")
+    compiler.chmod(0o755)
+    backends._missing_tools.cache_clear()
+    assert backends._missing_tools() in (None, f"triton needs the headers of Python: there is no {INCLUDE}/Python.h")
+    monkeypatch.setattr(sysconfig, "get_path", lambda *_: str(tmp_path))
+    backends._missing_tools.cache_clear()
+    assert backends._missing_tools() == f"triton needs the headers of Python: there is no {tmp_path}/Python.h"

@@ -5,9 +5,14 @@ plain PyTorch, a run of rows at a time, which needs no compiler and is what the 
 """
 
 import importlib.util
+import os
+import shutil
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
@@ -74,7 +79,9 @@ def _obstacle(name: Backend, x: Tensor, manifold: Metric, factors: tuple[Factor,
     if name == "triton":
         if importlib.util.find_spec("triton") is None:
             return "triton is not installed"
-        return None if x.is_cuda or _interpreted() else f"points are on {x.device}, expected a GPU"
+        if _interpreted():
+            return None
+        return _missing_tools() if x.is_cuda else f"points are on {x.device}, expected a GPU"
     if x.device.type != "cpu":
         return f"points are on {x.device}, expected the CPU"
     if len(factors) > cpu.MOST_FACTORS:
@@ -89,6 +96,19 @@ def _interpreted() -> bool:
     import triton
 
     return bool(triton.knobs.runtime.interpret)
+
+
+@cache
+def _missing_tools() -> str | None:
+    """Say what Triton, which has the launching of its kernels compiled on the spot, would not find here."""
+    named = os.environ.get("CC")
+    names = (named,) if named else ("gcc", "clang")
+    if not any(map(shutil.which, names)):
+        return f"triton needs a C compiler: looked for {', '.join(names)}{' as named by $CC' if named else ''}"
+    folders = [sysconfig.get_path("include", scheme) for scheme in (sysconfig.get_default_scheme(), "posix_prefix")]
+    if not any((Path(folder) / "Python.h").exists() for folder in folders):
+        return f"triton needs the headers of Python: there is no {folders[-1]}/Python.h"
+    return None
 
 
 def module_of(path: Backend) -> Any:
