@@ -56,7 +56,7 @@ RUNGS = {
 """Together no more than a fifth of training every space for :data:`FULL` epochs with two seeds."""
 TREE, CYCLIC, BRANCHING = 0.02, 0.05, -0.1
 """Mean relative delta up to which a graph is a tree, and from which it is far from one; mean curvature of what branches."""
-FULL = {"reconstruction": 2000, "classification": 200, "links": 300}
+FULL = {"reconstruction": 2000, "classification": 200, "links": 400}
 
 
 @dataclass(frozen=True)

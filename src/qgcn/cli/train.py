@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from qgcn.training.config import RECONSTRUCTION, Config, read_config
+from qgcn.training.config import OF_TASK, Config, defaults_of, read_config
 
 if TYPE_CHECKING:
     from qgcn.training.loop import Progress as Validation
@@ -134,8 +134,7 @@ def _metavar(name: str, kind: Any) -> str | None:
 
 
 def _default(task: str, name: str, field: Any) -> Any:
-    own = RECONSTRUCTION if task == "reconstruction" else {}
-    return own.get(name, field.default)
+    return OF_TASK[task].get(name, field.default)
 
 
 def _help(about: str, annotation: Any, field: Any, default: Any) -> str:
@@ -250,7 +249,8 @@ def _print_settings(run: "Run", console: Console) -> None:
     )
     for remark in [*getattr(data, "remarks", []), *_remarks_on_weights(run)]:
         console.print(f"  {escape(remark)}", style="dim", highlight=False, soft_wrap=True)
-    defaults = {name: _default(config.task, name, field) for name, field in Config.model_fields.items()}
+    of_task = defaults_of(config.task, config.model)
+    defaults = {name: of_task.get(name, field.default) for name, field in Config.model_fields.items()}
     own = {name: value for name, value in config.model_dump().items() if name not in ("task", "data", "model", "space")}
     changed = ", ".join(f"{name} {_shown(value)}" for name, value in own.items() if value != defaults[name])
     console.print(f"  settings: {escape(changed) or 'all default'}", style="dim", highlight=False, soft_wrap=True)

@@ -11,20 +11,31 @@ from torch.random import fork_rng
 
 from qgcn.manifolds import parse_space
 
-__all__ = ["RECONSTRUCTION", "Config", "read_config"]
+__all__ = ["Config", "defaults_of", "read_config"]
 
 TaskName = Literal["reconstruction", "classification", "links"]
 
 
-RECONSTRUCTION: dict[str, Any] = {
-    "model": "shallow",
-    "layers": 1,
-    "epochs": 2000,
-    "lr": 0.03,
-    "adam_decay": 0.99,
-    "schedule": "cosine",
+OF_TASK: dict[str, dict[str, Any]] = {
+    "reconstruction": {
+        "model": "shallow",
+        "layers": 1,
+        "epochs": 2000,
+        "lr": 0.03,
+        "adam_decay": 0.99,
+        "schedule": "cosine",
+    },
+    "classification": {},
+    "links": {
+        "aggregation": "mean",
+        "feature_dropout": 0.5,
+        "edge_dropout": 0.5,
+        "weight_decay": 0.0005,
+        "epochs": 400,
+        "patience": 100,
+    },
 }
-"""Defaults of reconstruction where they differ from those of the other tasks."""
+"""Defaults of the tasks where they are not those of the keys."""
 GONE = {"convolve": "reconstruction does not smooth coordinates any more"}
 """Keys of former versions."""
 
@@ -104,11 +115,10 @@ class Config(BaseModel):
         """Fill in what is not given with the defaults of the task."""
         if isinstance(values, dict) and values.get("space") == "":
             raise ValueError("space must name a space such as Q15,1, got an empty name")
-        if isinstance(values, dict) and values.get("task") == "reconstruction":
-            return RECONSTRUCTION | {
-                name: value for name, value in values.items() if name not in RECONSTRUCTION or value is not None
-            }
-        return values
+        if not isinstance(values, dict) or values.get("task") not in OF_TASK:
+            return values
+        own = defaults_of(values["task"], values.get("model"))
+        return own | {name: value for name, value in values.items() if value is not None or own.get(name) is None}
 
     @field_validator("data")
     @classmethod
@@ -129,7 +139,7 @@ class Config(BaseModel):
             raise ValueError(f"the model shallow is for reconstruction, it learns nothing for {self.task}; try qgcn")
         idle = ("degree_features", "one_hot", "row_normalize", "use_features", "weight_decay", "edge_dropout", "aggregation")
         changed = [name for name in idle if getattr(self, name) != type(self).model_fields[name].default]
-        changed += ["layers"] * (self.layers != RECONSTRUCTION["layers"])
+        changed += ["layers"] * (self.layers != defaults_of("reconstruction")["layers"])
         if self.model == "shallow" and (given := next(iter(changed), None)):
             raise ValueError(f"{given} has no effect on the model shallow, which learns coordinates alone; try model qgcn")
         space = self.space or default_space(self.model)
@@ -188,6 +198,14 @@ class Config(BaseModel):
             name = str(first["loc"][0])
             given = "" if first["type"] == "missing" else f", got {first['input']!r}"
             raise ValueError(f"{name}{where(name)}: {message[0].lower()}{message[1:]}{given}") from None
+
+
+def defaults_of(task: str, model: str | None = None) -> dict[str, Any]:
+    """Return the keys that a task sets if they are not given; PyTorch Geometric's own networks aggregate in their own ways."""
+    from qgcn.models.named import EuclideanNetwork
+
+    own = OF_TASK[task]
+    return {name: value for name, value in own.items() if name != "aggregation" or model not in EuclideanNetwork.KINDS}
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
