@@ -127,7 +127,7 @@ def test_help_teaches(command):
     for told in (
         "(default: 0.01)",
         "(default: 0.0001)",
-        "(sum, mean, sym; default: sym)",
+        "(sum, mean, sym; default: mean)",
         "(default: runs/TASK-DATA-MODEL-SPACE)",
     ):
         assert told in words
