@@ -11,7 +11,7 @@ from torch.random import fork_rng
 
 from qgcn.manifolds import parse_space
 
-__all__ = ["Config", "defaults_of", "read_config"]
+__all__ = ["OF_TASK", "Config", "defaults_of", "read_config"]
 
 TaskName = Literal["reconstruction", "classification", "links"]
 
@@ -137,10 +137,11 @@ class Config(BaseModel):
             )
         if self.model == "shallow" and self.task != "reconstruction":
             raise ValueError(f"the model shallow is for reconstruction, it learns nothing for {self.task}; try qgcn")
-        idle = ("degree_features", "one_hot", "row_normalize", "use_features", "weight_decay", "edge_dropout", "aggregation")
-        changed = [name for name in idle if getattr(self, name) != type(self).model_fields[name].default]
-        changed += ["layers"] * (self.layers != defaults_of("reconstruction")["layers"])
-        if self.model == "shallow" and (given := next(iter(changed), None)):
+        features = ("degree_features", "one_hot", "row_normalize", "use_features")
+        idle = (*features, "weight_decay", "edge_dropout", "aggregation", "layers")
+        usual = {name: OF_TASK[self.task].get(name, type(self).model_fields[name].default) for name in idle}
+        given = next((name for name in idle if getattr(self, name) != usual[name]), None)
+        if self.model == "shallow" and given is not None:
             raise ValueError(f"{given} has no effect on the model shallow, which learns coordinates alone; try model qgcn")
         space = self.space or default_space(self.model)
         object.__setattr__(self, "space", str(parse_space(space)))

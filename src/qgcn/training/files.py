@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-__all__ = ["check_writable", "create_folder", "load_tensors", "save_tensors", "write_atomically", "write_json"]
+__all__ = ["check_writable", "create_folder", "load_tensors", "save_tensors", "write_atomically", "write_json", "write_text"]
 
 
 def write_atomically(path: Path, write: Callable[[Path], None], *, exclusive: bool = False) -> None:
@@ -37,9 +37,14 @@ def write_atomically(path: Path, write: Callable[[Path], None], *, exclusive: bo
         raise
 
 
+def write_text(path: Path, text: str, *, exclusive: bool = False) -> None:
+    """Write a text, as :func:`write_atomically` does."""
+    write_atomically(path, lambda temporary: _text(temporary, text), exclusive=exclusive)
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write JSON, atomically; numbers that JSON does not have are written as ``null``."""
-    write_atomically(path, lambda temporary: _text(temporary, json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"))
+    write_text(path, json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
 
 
 def _finite(value: Any) -> Any:

@@ -20,7 +20,8 @@ from qgcn.manifolds import parse_space
 from qgcn.tasks import TASKS, Task
 from qgcn.training.config import Config, read_config
 from qgcn.training.embeddings import read_embedding, write_embedding
-from qgcn.training.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
+from qgcn.training.files import check_writable, create_folder, load_tensors, save_tensors, write_json, write_text
+from qgcn.training.log import MetricsLog
 from qgcn.training.loop import Diverged, Progress, Trainer
 from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, stop_signals
 
@@ -190,7 +191,7 @@ class Run:
 
     def _train_group(self, seeds: list[int], listener: Listener, asked: Callable[[], bool]) -> None:
         trainer = self._trainer(seeds)
-        log = None if self.folder is None else _Log(self.folder / "metrics.jsonl", seeds, trainer.epoch)
+        log = None if self.folder is None else MetricsLog(self.folder / "metrics.jsonl", seeds, trainer.epoch)
         listener.group(seeds, trainer.epoch)
         saved = time.monotonic()
 
@@ -274,7 +275,7 @@ class Run:
         if fresh:
             text = yaml.safe_dump(self.config.model_dump(), sort_keys=False, allow_unicode=True)
             try:
-                write_atomically(folder / "config.yaml", lambda path: _write_text(path, text), exclusive=True)
+                write_text(folder / "config.yaml", text, exclusive=True)
             except FileExistsError:  # another run has taken the folder since we looked
                 raise FileExistsError(f"{folder} holds a run already; choose another folder") from None
         self._write_environment(folder / "environment.json")
@@ -310,33 +311,6 @@ class Run:
         save_tensors(folder / "weights" / f"seed-{seed}.safetensors", trainer.weights(index), {"seed": seed})
         points, space = trainer.embedding(index)
         write_embedding(folder / "embeddings" / f"seed-{seed}.npz", points, space, self.data)
-
-
-class _Log:
-    """The file of metrics, one JSON object a line; on resuming, what came after the checkpoint is dropped."""
-
-    def __init__(self, path: Path, seeds: list[int], epoch: int) -> None:
-        self.path = path
-        self.seeds = seeds
-        kept = []
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-            try:
-                entry = json.loads(line)
-                if entry["seed"] not in seeds or entry["epoch"] <= epoch:
-                    kept.append(line)
-            except (ValueError, TypeError, KeyError):
-                continue  # the line that was being written when the run was killed
-        write_atomically(path, lambda temporary: _write_text(temporary, "".join(f"{line}\n" for line in kept)))
-
-    def write(self, progress: Progress) -> None:
-        rows = zip(self.seeds, progress.loss, progress.score, progress.best, progress.active, strict=True)
-        lines = [
-            json.dumps({"seed": seed, "epoch": progress.epoch, "loss": loss, "score": score, "best": best})
-            for seed, loss, score, best, active in rows
-            if active
-        ]
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write("".join(f"{line}\n" for line in lines))
 
 
 def summarize(results: list[dict[str, Any]]) -> Summary:
@@ -396,7 +370,3 @@ def _fingerprint(data: "Data", extra: torch.Tensor | None) -> str:
             array = np.ascontiguousarray((value.to_dense() if value.layout != torch.strided else value).cpu().numpy())
             digest.update(f"{name} {array.dtype} {array.shape} ".encode() + array.tobytes())
     return digest.hexdigest()
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
