@@ -18,7 +18,7 @@ from qgcn import __version__
 from qgcn.manifolds import Product, Space, Sphere, Stereographic
 from qgcn.manifolds.quadric import Hyperboloid, Quadric
 from qgcn.numerics import limits
-from qgcn.training.files import check_writable, create_folder, write_atomically
+from qgcn.training.files import check_writable, create_folder, write_text
 from qgcn.viz import style
 from qgcn.viz.columns import Column
 from qgcn.viz.subject import Embedded, Subject
@@ -48,11 +48,7 @@ def write_report(subjects: Sequence[Subject], path: str | Path, analysis: Mappin
     check_writable(path.parent)
     text = render(subjects, analysis)
     create_folder(path.parent)
-
-    def write(temporary: Path) -> None:
-        temporary.write_text(text, encoding="utf-8")
-
-    write_atomically(path, write)
+    write_text(path, text)
     return path
 
 
