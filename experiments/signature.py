@@ -17,7 +17,7 @@ from typing import Any
 from qgcn.analysis.signature import FULL, candidate_spaces, suggest_signature
 from qgcn.data import load
 from qgcn.training import Config, Diverged, Run
-from qgcn.training.files import write_json
+from qgcn.files import write_json
 
 FOLDER = Path(__file__).parent / "signature"
 GRAPHS: dict[str, tuple[str, str, dict[str, Any]]] = {

@@ -28,9 +28,11 @@ ORDER = [
 ]
 # at the side: what each of them may import
 SIDE = {
-    "data": [],
+    "files": [],
+    "progress": [],
+    "data": ["progress"],
     "optim": ["numerics", "geometry", "manifolds"],
-    "metrics": ["numerics", "geometry", "kernels", "manifolds", "data"],
+    "metrics": ["numerics", "geometry", "kernels", "manifolds", "data", "progress"],
 }
 NOBODY_IMPORTS = {"cli"}
 # the choice of signature trains models; what it rests on measures graphs, and needs nothing else

@@ -45,7 +45,7 @@ def analyze(
     Example: qgcn analyze cora --dim 16 --out cora-geometry
     """
     from qgcn.analysis import Shape
-    from qgcn.training.files import check_writable
+    from qgcn.files import check_writable
 
     if out is not None:
         check_writable(out)
@@ -176,7 +176,7 @@ def _print_suggestion(suggestion: "Suggestion", console: Console) -> None:
 
 
 def _write(out: Path, shape: "Shape", found: Found, suggestion: "Suggestion | None", report: dict[str, Any]) -> None:
-    from qgcn.training.files import create_folder, write_atomically, write_json
+    from qgcn.files import create_folder, write_atomically, write_json
     from qgcn.viz.geometry import plot_curvature, plot_deltas, plot_signatures, plot_spectrum, save_figure
 
     delta, curvature, spectrum, _ = found

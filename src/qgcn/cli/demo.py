@@ -16,7 +16,7 @@ from torch import Tensor
 from qgcn.data import ring_of_trees
 from qgcn.manifolds import PseudoHyperboloid, Space, parse_space
 from qgcn.optim import PseudoRiemannianAdam
-from qgcn.training.files import check_writable
+from qgcn.files import check_writable
 
 __all__ = ["demo"]
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from qgcn.manifolds import Product, Space, Sphere, Stereographic, parse_space
 from qgcn.manifolds.quadric import Quadric
-from qgcn.training.files import write_atomically
+from qgcn.files import write_atomically
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

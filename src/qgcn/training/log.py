@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from qgcn.training.files import write_text
+from qgcn.files import write_text
 from qgcn.training.loop import Progress
 
 __all__ = ["MetricsLog"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from qgcn.training.files import check_writable, create_folder, write_atomically
+from qgcn.files import check_writable, create_folder, write_atomically
 from qgcn.viz import style
 from qgcn.viz.columns import Column
 from qgcn.viz.projections import Floats

@@ -18,7 +18,7 @@ from qgcn import __version__
 from qgcn.manifolds import Product, Space, Sphere, Stereographic
 from qgcn.manifolds.quadric import Hyperboloid, Quadric
 from qgcn.numerics import limits
-from qgcn.training.files import check_writable, create_folder, write_text
+from qgcn.files import check_writable, create_folder, write_text
 from qgcn.viz import style
 from qgcn.viz.columns import Column
 from qgcn.viz.subject import Embedded, Subject

@@ -16,7 +16,7 @@ from qgcn.tasks.classification import NodeClassification
 from qgcn.tasks.links import LinkPrediction
 from qgcn.training.config import Config
 from qgcn.training.embeddings import load_embedding
-from qgcn.training.files import load_tensors
+from qgcn.files import load_tensors
 from qgcn.training.run import Run, config_of
 from qgcn.viz.columns import Column, read_columns
 from qgcn.viz.quality import auc_by_degree, by_class, by_degree

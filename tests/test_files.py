@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from qgcn.training.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
+from qgcn.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
 
 
 def names(folder):
@@ -65,10 +65,10 @@ def write(path):
 
 files.write_atomically(Path("file"), write)
 """
-    import qgcn.training.files
+    import qgcn.files
 
     (tmp_path / "file").write_text("old")
-    source = qgcn.training.files.__file__
+    source = qgcn.files.__file__
     process = subprocess.Popen([sys.executable, "-c", code, source], cwd=tmp_path, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"now\n"
     process.send_signal(signal.SIGKILL)

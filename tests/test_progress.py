@@ -1,0 +1,6 @@
+from qgcn.progress import Progress, silent
+
+
+def test_silent_is_a_progress_callback_that_returns_nothing():
+    report: Progress = silent
+    assert report("reading", 1, 2, note="a.csv") is None
