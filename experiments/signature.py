@@ -16,8 +16,8 @@ from typing import Any
 
 from qgcn.analysis.signature import FULL, candidate_spaces, suggest_signature
 from qgcn.data import load
-from qgcn.training import Config, Diverged, Run
 from qgcn.files import write_json
+from qgcn.training import Config, Diverged, Run
 
 FOLDER = Path(__file__).parent / "signature"
 GRAPHS: dict[str, tuple[str, str, dict[str, Any]]] = {

@@ -5,7 +5,7 @@ import torch
 
 from qgcn.data import read_graph
 from qgcn.manifolds import parse_space
-from qgcn.viz.columns import Column
+from qgcn.tasks.insights import Column
 from qgcn.viz.subject import Curve, Score, Subject, embed
 
 HOSTILE = [

@@ -30,6 +30,7 @@ ORDER = [
 SIDE = {
     "files": [],
     "progress": [],
+    "embedding": ["files", "manifolds"],
     "data": ["progress"],
     "optim": ["numerics", "geometry", "manifolds"],
     "metrics": ["numerics", "geometry", "kernels", "manifolds", "data", "progress"],

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from qgcn.manifolds import parse_space
+from qgcn.tasks.insights import Column
 from qgcn.viz import figures, style
-from qgcn.viz.columns import Column
 from qgcn.viz.projections import disk_of, exact_view
 from qgcn.viz.subject import Curve
 from reports import points_of, subject_of

@@ -14,9 +14,9 @@ from rich.table import Table
 from torch import Tensor
 
 from qgcn.data import ring_of_trees
+from qgcn.files import check_writable
 from qgcn.manifolds import PseudoHyperboloid, Space, parse_space
 from qgcn.optim import PseudoRiemannianAdam
-from qgcn.files import check_writable
 
 __all__ = ["demo"]
 
@@ -115,7 +115,7 @@ def _write(
 ) -> None:
     """Write the report, with the geometry of the graph; the exact view only, for UMAP alone takes longer than all the rest."""
     from qgcn.data import read_graph
-    from qgcn.viz.columns import Column
+    from qgcn.tasks.insights import Column
     from qgcn.viz.measured import measure_graph
     from qgcn.viz.report import write_report
     from qgcn.viz.subject import Curve, Subject, embed

@@ -16,11 +16,11 @@ import torch
 import yaml
 
 from qgcn.data import as_data
+from qgcn.embedding import read_embedding, write_embedding
+from qgcn.files import check_writable, create_folder, load_tensors, save_tensors, write_json, write_text
 from qgcn.manifolds import parse_space
 from qgcn.tasks import TASKS, Task
 from qgcn.training.config import Config, read_config
-from qgcn.training.embeddings import read_embedding, write_embedding
-from qgcn.files import check_writable, create_folder, load_tensors, save_tensors, write_json, write_text
 from qgcn.training.log import MetricsLog
 from qgcn.training.loop import Diverged, Progress, Trainer
 from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, stop_signals

@@ -1,6 +1,5 @@
-"""What nodes can be coloured by: classes, degrees, communities, columns of a user's table."""
+"""Columns of a user's table to colour nodes by."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,32 +7,9 @@ import numpy as np
 
 from qgcn.data.attributes import Nodes
 from qgcn.data.tables import read_table
+from qgcn.tasks.insights import Column
 
-__all__ = ["Column", "read_columns"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One value for each node.
-
-    Attributes:
-        name: What it is called.
-        values: Numbers, shape ``(N,)``, NaN for none; or, if there are labels, which of them, -1 for none.
-        labels: Names of the categories; empty for numbers.
-    """
-
-    name: str
-    values: np.ndarray[Any, Any]
-    labels: tuple[str, ...] = ()
-
-    @classmethod
-    def of_categories(cls, name: str, values: np.ndarray[Any, Any], labels: "list[str] | tuple[str, ...]") -> "Column":
-        """Build a column of categories, given as numbers of labels."""
-        return cls(name, np.asarray(values, dtype=np.int32), tuple(labels))
-
-    def select(self, kept: np.ndarray[Any, Any]) -> "Column":
-        """Return the column of some of the nodes."""
-        return Column(self.name, self.values[kept], self.labels)
+__all__ = ["read_columns"]
 
 
 def read_columns(path: Path, node_ids: np.ndarray[Any, Any]) -> list[Column]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from qgcn.files import check_writable, create_folder, write_atomically
+from qgcn.tasks.insights import Column
 from qgcn.viz import style
-from qgcn.viz.columns import Column
 from qgcn.viz.projections import Floats
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qgcn.tasks.insights import Column
 from qgcn.viz import style
-from qgcn.viz.columns import Column
 from qgcn.viz.drawing import bare, check_layout, circle, legend, new_figure, save, scatter, styled
 from qgcn.viz.projections import ExactView, Floats, disk_of
 from qgcn.viz.subject import Curve

@@ -15,12 +15,12 @@ import numpy as np
 import torch
 
 from qgcn import __version__
+from qgcn.files import check_writable, create_folder, write_text
 from qgcn.manifolds import Product, Space, Sphere, Stereographic
 from qgcn.manifolds.quadric import Hyperboloid, Quadric
 from qgcn.numerics import limits
-from qgcn.files import check_writable, create_folder, write_text
+from qgcn.tasks.insights import Column
 from qgcn.viz import style
-from qgcn.viz.columns import Column
 from qgcn.viz.subject import Embedded, Subject
 
 __all__ = ["render", "write_report"]

@@ -10,17 +10,17 @@ import torch
 from torch import Tensor
 
 from qgcn.data import as_data
+from qgcn.embedding import load_embedding
+from qgcn.files import load_tensors
 from qgcn.manifolds import Space
 from qgcn.tasks import TASKS
 from qgcn.tasks.classification import NodeClassification
+from qgcn.tasks.insights import Column, Quality, auc_by_degree, by_class, by_degree
 from qgcn.tasks.links import LinkPrediction
 from qgcn.training.config import Config
-from qgcn.training.embeddings import load_embedding
-from qgcn.files import load_tensors
 from qgcn.training.run import Run, config_of
-from qgcn.viz.columns import Column, read_columns
-from qgcn.viz.quality import auc_by_degree, by_class, by_degree
-from qgcn.viz.subject import Curve, Quality, Score, Subject, Tell, class_names, embed
+from qgcn.viz.columns import read_columns
+from qgcn.viz.subject import Curve, Score, Subject, Tell, class_names, embed
 from qgcn.viz.words import Facts, sentences
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from torch import Tensor
 from qgcn import metrics
 from qgcn.kernels import nearest_neighbours
 from qgcn.manifolds import Space
+from qgcn.tasks.insights import Column, Quality, by_class, by_degree
 from qgcn.viz import projections
-from qgcn.viz.columns import Column
+from qgcn.viz.communities import communities
 from qgcn.viz.projections import ExactView, Floats
-from qgcn.viz.quality import Group, by_class, by_degree, communities
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Curve", "Embedded", "Quality", "Score", "Subject", "Tell", "embed"]
+__all__ = ["Curve", "Embedded", "Score", "Subject", "Tell", "embed"]
 
 Tell = Callable[[str], None]
 """Hears what is being done."""
@@ -45,15 +45,6 @@ class Curve:
     epoch: list[int]
     loss: list[float]
     score: list[float]
-
-
-@dataclass(frozen=True)
-class Quality:
-    """One kind of score of nodes or edges, by groups."""
-
-    title: str
-    about: str
-    groups: list[Group]
 
 
 @dataclass(frozen=True)

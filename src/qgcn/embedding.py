@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from qgcn.files import write_atomically
 from qgcn.manifolds import Product, Space, Sphere, Stereographic, parse_space
 from qgcn.manifolds.quadric import Quadric
-from qgcn.files import write_atomically
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

@@ -1,8 +1,6 @@
-import numpy as np
 import torch
 
-from qgcn.data import stochastic_block
-from qgcn.viz.quality import Group, auc_by_degree, by_class, by_degree, communities, degree_bands
+from qgcn.tasks.insights import Group, auc_by_degree, by_class, by_degree, degree_bands
 
 
 def test_degree_bands_double_and_hold_every_node_once():
@@ -23,12 +21,3 @@ def test_auc_by_degree_sorts_edges_by_their_lower_end():
     logits = torch.tensor([2.0, 0.0, 1.0, 1.0])
     found = auc_by_degree(pairs, logits, 2, torch.tensor([1, 2, 5]))
     assert found == [Group("1", 1, 1.0), Group("2", 1, 0.0)]
-
-
-def test_communities_are_found_and_sorted_by_size():
-    edge_index, block = stochastic_block((40, 30, 20), within=0.5, between=0.005)
-    label = communities(edge_index.numpy(), 90)
-    assert np.all(np.diff(np.bincount(label)) <= 0)
-    assert len(np.unique(label)) == 3
-    for k in range(3):
-        assert len(np.unique(block.numpy()[label == k])) == 1

@@ -4,7 +4,7 @@ import torch
 
 from qgcn import parse_space
 from qgcn.data import cycle, read_graph
-from qgcn.training.embeddings import load_embedding, write_embedding
+from qgcn.embedding import load_embedding, write_embedding
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How well a run does, node by node: by class, by degree, where it is worst."""
+"""What a task can tell about nodes beyond its scores: columns to colour them by, and scores by class and by degree."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,31 @@ from torch import Tensor
 
 from qgcn import metrics
 
-__all__ = ["Group", "auc_by_degree", "by_class", "by_degree", "communities", "degree_bands"]
+__all__ = ["Column", "Group", "Quality", "auc_by_degree", "by_class", "by_degree", "degree_bands"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One value for each node.
+
+    Attributes:
+        name: What it is called.
+        values: Numbers, shape ``(N,)``, NaN for none; or, if there are labels, which of them, -1 for none.
+        labels: Names of the categories; empty for numbers.
+    """
+
+    name: str
+    values: np.ndarray[Any, Any]
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def of_categories(cls, name: str, values: np.ndarray[Any, Any], labels: "list[str] | tuple[str, ...]") -> "Column":
+        """Build a column of categories, given as numbers of labels."""
+        return cls(name, np.asarray(values, dtype=np.int32), tuple(labels))
+
+    def select(self, kept: np.ndarray[Any, Any]) -> "Column":
+        """Return the column of some of the nodes."""
+        return Column(self.name, self.values[kept], self.labels)
 
 
 @dataclass(frozen=True)
@@ -20,6 +44,15 @@ class Group:
     name: str
     count: int
     score: float
+
+
+@dataclass(frozen=True)
+class Quality:
+    """One kind of score of nodes or edges, by groups."""
+
+    title: str
+    about: str
+    groups: list[Group]
 
 
 def degree_bands(degree: Tensor) -> list[tuple[str, Tensor]]:
@@ -75,22 +108,3 @@ def auc_by_degree(pairs: Tensor, logits: Tensor, positives: int, degree: Tensor)
     lower = degree[pairs[:, :positives]].amin(0)
     everything = torch.ones(positives, dtype=torch.bool)
     return _groups(degree_bands(lower), everything, lambda mask: metrics.roc_auc(logits[:positives][mask], logits[positives:]))
-
-
-def communities(edges: np.ndarray[Any, Any], num_nodes: int) -> np.ndarray[Any, Any]:
-    """Return the Louvain community of each node, the largest first; int64, shape ``(N,)``.
-
-    Args:
-        edges: Shape ``(2, E)``.
-        num_nodes: Number of nodes.
-    """
-    import networkx as nx
-
-    graph = nx.Graph()
-    graph.add_nodes_from(range(num_nodes))
-    graph.add_edges_from(edges.T.tolist())
-    found = sorted(nx.community.louvain_communities(graph, seed=0), key=len, reverse=True)
-    label = np.zeros(num_nodes, dtype=np.int64)
-    for k, members in enumerate(found):
-        label[list(members)] = k
-    return label
