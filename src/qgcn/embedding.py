@@ -15,29 +15,24 @@ from qgcn.manifolds.quadric import Quadric
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Embedding", "load_embedding", "read_embedding", "write_embedding"]
+__all__ = ["Embedding", "load_embedding", "node_ids_of", "read_embedding", "write_embedding"]
 
 
-def write_embedding(path: Path, points: Tensor, space: Space, data: "Data") -> None:
-    """Write an embedding, atomically, as npz without pickle.
-
-    Args:
-        path: The file.
-        points: Shape ``(N, d)``.
-        space: The space, with the curvature that was learned.
-        data: The graph, for the names of its nodes.
-    """
+def write_embedding(path: Path, embedding: "Embedding") -> None:
+    """Write an embedding, atomically, as npz without pickle."""
+    points, space, node_ids = embedding
     content = {
         "points": points.cpu().numpy(),
         "tangent": space.logmap0(points).cpu().numpy(),
-        "node_ids": _node_ids(data),
+        "node_ids": node_ids,
         "space": np.asarray(str(space)),
         "curvature": np.asarray(_curvatures(space)),
     }
     write_atomically(path, lambda temporary: _write_npz(temporary, content))
 
 
-def _node_ids(data: "Data") -> np.ndarray[Any, Any]:
+def node_ids_of(data: "Data") -> np.ndarray[Any, Any]:
+    """Return the names of the nodes of a graph, their numbers if they have none."""
     return np.asarray(getattr(data, "node_ids", np.arange(data.num_nodes or 0)))
 
 
@@ -51,7 +46,7 @@ def read_embedding(folder: Path, data: "Data") -> torch.Tensor:
             tangent, ids = content["tangent"], content["node_ids"]
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise ValueError(f"{files[0]} is damaged or no embedding: {error}") from None
-    own = _node_ids(data)
+    own = node_ids_of(data)
     if not np.array_equal(ids, own):
         raise ValueError(f"{folder} embeds other nodes: expected the {len(own)} nodes of this graph, got {len(ids)}")
     return torch.from_numpy(tangent).float()

@@ -13,7 +13,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-__all__ = ["check_writable", "create_folder", "load_tensors", "save_tensors", "write_atomically", "write_json", "write_text"]
+__all__ = [
+    "check_writable",
+    "create_folder",
+    "load_tensors",
+    "read_json",
+    "save_tensors",
+    "write_atomically",
+    "write_json",
+    "write_text",
+]
 
 
 def write_atomically(path: Path, write: Callable[[Path], None], *, exclusive: bool = False) -> None:
@@ -42,17 +51,45 @@ def write_text(path: Path, text: str, *, exclusive: bool = False) -> None:
     write_atomically(path, lambda temporary: _text(temporary, text), exclusive=exclusive)
 
 
+_NOT_IN_JSON = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+"""Numbers that JSON does not have, and the strings that stand for them."""
+
+
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON, atomically; numbers that JSON does not have are written as ``null``."""
-    write_text(path, json.dumps(_finite(value), indent=2, allow_nan=False) + "\n")
+    """Write JSON, atomically; numbers that JSON does not have are written as ``"inf"``, ``"-inf"`` and ``"nan"``."""
+    write_text(path, json.dumps(_spelled(value), indent=2, allow_nan=False) + "\n")
 
 
-def _finite(value: Any) -> Any:
+def read_json(path: Path) -> dict[str, Any]:
+    """Read what :func:`write_json` wrote: keys and values.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not such a file.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is damaged: expected keys and values, got {type(content).__name__}")
+    return {key: _numbers(value) for key, value in content.items()}
+
+
+def _spelled(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: _spelled(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [_spelled(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _numbers(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_numbers(each) for each in value]
+    return _NOT_IN_JSON.get(value, value) if isinstance(value, str) else value
 
 
 def _text(path: Path, text: str) -> None:

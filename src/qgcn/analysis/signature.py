@@ -17,7 +17,7 @@ from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
 from qgcn.analysis.spectrum import Spectrum, distance_spectrum
 from qgcn.data.hops import Shape
 from qgcn.manifolds import parse_space
-from qgcn.training.config import OF_TASK, Config
+from qgcn.tasks import Config
 from qgcn.training.loop import Diverged, Trainer
 from qgcn.training.run import Run
 
@@ -56,7 +56,7 @@ RUNGS = {
 """Together no more than a fifth of training every space for :data:`FULL` epochs with two seeds."""
 TREE, CYCLIC, BRANCHING = 0.02, 0.05, -0.1
 """Mean relative delta up to which a graph is a tree, and from which it is far from one; mean curvature of what branches."""
-FULL = {task: own.get("epochs", Config.model_fields["epochs"].default) for task, own in OF_TASK.items()}
+FULL: dict[str, int] = {}
 """Epochs of a training in full: the default of each task."""
 
 

@@ -13,9 +13,9 @@ _TYPERS_INTERRUPT = 130  # what Typer returns, without a word, after Ctrl-C
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line: what a user gave wrong is answered with one line on stderr and exit code 2."""
     try:
-        from qgcn.cli.app import app  # here, so that Ctrl-C is answered while PyTorch is being imported
+        from qgcn.cli.app import build_app  # here, so that Ctrl-C is answered while PyTorch is being imported
 
-        status = app(arguments, standalone_mode=False)
+        status = build_app()(arguments, standalone_mode=False)
         if status == _TYPERS_INTERRUPT:
             raise KeyboardInterrupt
     except (typer.Abort, KeyboardInterrupt):

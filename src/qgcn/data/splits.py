@@ -1,6 +1,7 @@
 """Splits: which links and which nodes a model may learn from, and the non-edges it learns against."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from qgcn.data.pairs import Ints, draw_other_keys, keys_to_pairs, pairs_to_keys
 __all__ = ["PROTOCOLS", "LinkSplit", "NegativeSampler", "split_links", "split_nodes"]
 
 PROTOCOLS = ("leak-free", "hgcn")
+PARTS = ("train", "val", "test", "val_negative", "test_negative")
 
 
 class NegativeSampler:
@@ -99,6 +101,28 @@ class LinkSplit:
     negatives: NegativeSampler
     protocol: str
 
+    @classmethod
+    def of(cls, parts: Mapping[str, Tensor], num_nodes: int, protocol: str) -> "LinkSplit":
+        """Build a split from its parts: ``train``, ``val``, ``test``, ``val_negative`` and ``test_negative``.
+
+        Raises:
+            ValueError: A part is missing, or names a node that is not there.
+        """
+        missing = [name for name in PARTS if name not in parts]
+        if missing:
+            raise ValueError(f"a split of links needs {', '.join(PARTS)}, but {missing[0]} is missing")
+        held = {name: parts[name] for name in PARTS}
+        for name, pairs in held.items():
+            _check_edges(pairs, num_nodes, name)
+        train = held["train"]
+        forbidden = torch.cat(tuple(held.values()), dim=1) if protocol == "leak-free" else train
+        message = torch.cat((train, train.flip(0)), dim=1)
+        return cls(message=message, negatives=NegativeSampler(num_nodes, forbidden), protocol=protocol, **held)
+
+    def parts(self) -> dict[str, Tensor]:
+        """Return the tensors that :meth:`of` builds the split from."""
+        return {name: getattr(self, name) for name in PARTS}
+
     def to(self, device: torch.device | str) -> "LinkSplit":
         """Return the same split on another device."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -162,19 +186,9 @@ def split_links(
     val_edges, test_edges = pairs(shuffled[:num_val]), pairs(shuffled[num_val:held_out])
     train_edges = pairs(shuffled[held_out:])
     val_negative, test_negative = pairs(negative[:num_val]), pairs(negative[num_val:])
-    forbidden = train_edges
-    if protocol == "leak-free":
-        forbidden = torch.cat((train_edges, val_edges, test_edges, val_negative, test_negative), dim=1)
-    return LinkSplit(
-        message=torch.cat((train_edges, train_edges.flip(0)), dim=1),
-        train=train_edges,
-        val=val_edges,
-        test=test_edges,
-        val_negative=val_negative,
-        test_negative=test_negative,
-        negatives=NegativeSampler(num_nodes, forbidden),
-        protocol=protocol,
-    )
+    parts = {"train": train_edges, "val": val_edges, "test": test_edges}
+    parts |= {"val_negative": val_negative, "test_negative": test_negative}
+    return LinkSplit.of(parts, num_nodes, protocol)
 
 
 def split_nodes(y: Tensor, *, train: float = 0.7, val: float = 0.15, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:

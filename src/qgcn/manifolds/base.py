@@ -54,6 +54,21 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
         """``None``: a space takes the type of its points, whatever type its own curvature is stored in."""
         return None
 
+    @property
+    def kind(self) -> str:
+        """TEMPORARY."""
+        return "product" if "x" in str(self) else str(self)[0]
+
+    @property
+    def parts(self) -> "tuple[Space, ...]":
+        """TEMPORARY."""
+        return tuple(getattr(self, "manifolds", ())) or (self,)
+
+    @property
+    def traceable(self) -> bool:
+        """TEMPORARY."""
+        return all(part.kind != "K" for part in self.parts)
+
     @abstractmethod
     def expmap0(self, u: Tensor) -> Tensor:
         """Map tangent vectors at the origin, shape ``(..., d)``, to points."""

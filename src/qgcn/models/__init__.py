@@ -1,7 +1,45 @@
-"""Models: one tangent-space network for every space, and the Euclidean baselines."""
+"""Models: one tangent-space network for every space, and the Euclidean baselines.
 
-from qgcn.models.named import MODELS, QGCN, QNN, Encoder, EuclideanNetwork, build, default_space
+============  ================================================  =========================
+name          network                                           space
+============  ================================================  =========================
+``qgcn``      convolutions in the tangent space                 any
+``qnn``       the same without a graph                          any
+``hgcn``      convolutions in the tangent space                 ``H16``
+``hnn``       the same without a graph                          ``H16``
+``kappa-gcn`` convolutions in the tangent space                 ``H8xS8``, ``K16``, ...
+``gcn``       PyG's GCN; over a sphere, the tangent network     ``E16`` or ``S16``
+``gat``       PyG's GAT                                         ``E16``
+``sage``      PyG's GraphSAGE                                   ``E16``
+``sgc``       PyG's SGConv                                      ``E16``
+``mlp``       PyG's MLP                                         ``E16``
+``shallow``   coordinates of every node                         any
+============  ================================================  =========================
+"""
+
+from qgcn.models.encoder import Capabilities, Encoder, Options
+from qgcn.models.named import register_named_models
+from qgcn.models.pyg import EuclideanNetwork
+from qgcn.models.registry import MODELS, Model, build, default_space, find_model, lives_in, register_model
 from qgcn.models.shallow import Coordinates
-from qgcn.models.tangent import TangentNetwork
+from qgcn.models.tangent import QGCN, QNN, TangentNetwork
 
-__all__ = ["MODELS", "QGCN", "QNN", "Coordinates", "Encoder", "EuclideanNetwork", "TangentNetwork", "build", "default_space"]
+__all__ = [
+    "MODELS",
+    "QGCN",
+    "QNN",
+    "Capabilities",
+    "Coordinates",
+    "Encoder",
+    "EuclideanNetwork",
+    "Model",
+    "Options",
+    "TangentNetwork",
+    "build",
+    "default_space",
+    "find_model",
+    "lives_in",
+    "register_model",
+]
+
+register_named_models()

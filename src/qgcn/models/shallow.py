@@ -1,11 +1,16 @@
 """Coordinates of nodes, learned as they are."""
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
+from pydantic import Field as Setting
 from torch import Tensor, nn
 
 from qgcn.manifolds import Product, PseudoHyperboloid, Space, parse_space
+from qgcn.models.encoder import Capabilities, Encoder, Options
 
-__all__ = ["Coordinates"]
+__all__ = ["Coordinates", "CoordinateOptions"]
 
 SPREAD = 0.1
 """Standard deviation of the coordinates at the start."""
@@ -13,7 +18,17 @@ RELEASED = 0.01
 """The same of coordinates that join later: small beside what has been learned by then."""
 
 
-class Coordinates(nn.Module):
+class CoordinateOptions(Options):
+    """Options of free coordinates."""
+
+    beta: float = Setting(-1.0, lt=0, description="Initial beta; the curvature is 1/beta.")
+    learnable: bool = Setting(True, description="Learn the curvature.")
+    confine: float = Setting(
+        0.2, ge=0, le=1, description="Share of the epochs for which the model stays in the larger Riemannian part of its space."
+    )
+
+
+class Coordinates(Encoder):
     r"""A point for every node and nothing else, learned by its tangent coordinates at the pole.
 
     .. math:: x = \exp_o(u) \;\text{ with one time dimension},\qquad x = \widehat\exp_o(u) \;\text{ with several}
@@ -37,8 +52,7 @@ class Coordinates(nn.Module):
         - **output:** points ``(N, d)``
     """
 
-    convolve = False
-    """As for :class:`~qgcn.models.TangentNetwork`: it does not look at the graph."""
+    Options: ClassVar[type[Options]] = CoordinateOptions
 
     def __init__(
         self,
@@ -60,6 +74,11 @@ class Coordinates(nn.Module):
         straight = _straight(self.space)
         self.turning: Tensor | None
         self.register_buffer("turning", (~straight).float() if straight.any() else None, persistent=False)
+
+    @classmethod
+    def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
+        """Return what it can do: it reads neither features nor a graph."""
+        return Capabilities(graph="none", batchable=space.traceable, recordable=space.traceable, learns_nodes=True)
 
     def forward(self, *_: Tensor | None) -> Tensor:
         """Return the points."""

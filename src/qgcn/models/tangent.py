@@ -1,19 +1,65 @@
-"""One tangent-space network for every space."""
+"""One tangent-space network for every space: its layers come from a factory."""
 
 import copy
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
+from typing import Any, ClassVar, Literal, Protocol
 
 import torch
+from pydantic import Field as Setting
 from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
+from qgcn.models.encoder import Capabilities, Encoder, Options
 from qgcn.nn import DoubleProjection, Dropout, Field, QGCNConv, QLinear, TangentActivation, tangent_mean
 from qgcn.nn.sparse import Aggregation
 
-__all__ = ["TangentNetwork"]
+__all__ = ["QGCN", "QNN", "ConvolutionOptions", "TangentNetwork", "TangentOptions"]
 
 
-class TangentNetwork(nn.Module):
+class TangentLayer(Protocol):
+    """A layer of a tangent-space network."""
+
+    aggregates: bool
+    """Whether it reads a graph."""
+    space: Space
+    """The space of its outputs."""
+
+    def from_tangent(self, u: Any, graph: Any, values: Tensor | None = None) -> Tensor:
+        """Map tangent coordinates to tangent coordinates."""
+
+
+LayerFactory = Callable[[Space | int, Space], nn.Module]
+"""Builds a layer, a :class:`TangentLayer`, from the space (or number of features) of its inputs and the space of its outputs."""
+
+
+class TangentOptions(Options):
+    """Options of every tangent-space network."""
+
+    layers: int = Setting(2, ge=1, le=64, description="Number of layers, the classifier's convolution included.")
+    hidden: str | None = Setting(None, description="Space of all layers but the last; the same as the last if not given.")
+    activation: Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"] = Setting(
+        "relu", description="Tangential activation between layers."
+    )
+    bias: bool = Setting(True, description="Translate by a learned bias in each layer.")
+    skip: bool = Setting(False, description="Take the mean of all layers' outputs.")
+    beta: float = Setting(-1.0, lt=0, description="Initial beta of each layer; the curvature is 1/beta.")
+    learnable: bool = Setting(True, description="Learn the curvature of each layer.")
+    projection: bool = Setting(False, description="Enter the space by the double projection of the paper's Algorithm 1.")
+    perturbation: float = Setting(0.0, ge=0, description="Noise of that projection; the paper takes 0.02.")
+    dropout: float = Setting(0.0, ge=0, lt=1, description="Share of tangent coordinates dropped.")
+    feature_dropout: float = Setting(0.0, ge=0, lt=1, description="Share of input features dropped.")
+
+
+class ConvolutionOptions(TangentOptions):
+    """Options of a network of graph convolutions."""
+
+    aggregation: Literal["sum", "mean", "sym"] = Setting("sym", description="How neighbours are aggregated.")
+    attention: bool = Setting(False, description="Learn the weights of the neighbours.")
+
+
+class TangentNetwork(Encoder):
     r"""A stack of convolutions or linear layers over one space, computed in tangent coordinates at the pole.
 
     Each layer has a curvature of its own. Between layers, points are never formed: the logarithm of an exponential is the
@@ -25,15 +71,12 @@ class TangentNetwork(nn.Module):
     Args:
         in_features: Number of Euclidean features.
         space: The space of the embeddings, or its name.
+        layer: Builds a layer from the space of its inputs and that of its outputs.
         layers: Number of layers, at least 1.
         hidden: The space of all layers but the last, or its name; ``space`` if none is given. Each layer has a copy of its own.
-        convolve: Aggregate neighbours; without it the network looks at each node alone.
-        aggregation: ``sum``, ``mean`` or ``sym``.
-        attention: Learn the weights of the neighbours.
         activation: Tangential activation between layers.
         dropout: Share of tangent coordinates dropped before each layer, in training.
         feature_dropout: Share of the input features dropped, in training.
-        bias: Translate by a learned bias.
         skip: Return the mean of all layers' outputs, in the tangent space; all layers must have the same coordinates.
         beta: Where the curvature ``1 / beta`` of every layer starts.
         learnable: Learn the curvature of every layer.
@@ -45,20 +88,21 @@ class TangentNetwork(nn.Module):
         - **output:** points ``(N, d)``
     """
 
+    Options: ClassVar[type[Options]] = TangentOptions
+    reads_graph: ClassVar[bool] = True
+    """Whether its layers aggregate neighbours."""
+
     def __init__(
         self,
         in_features: int,
         space: Space | str,
+        layer: LayerFactory,
         *,
         layers: int = 2,
         hidden: Space | str | None = None,
-        convolve: bool = True,
-        aggregation: Aggregation = "sym",
-        attention: bool = False,
         activation: str = "relu",
         dropout: float = 0.0,
         feature_dropout: float = 0.0,
-        bias: bool = True,
         skip: bool = False,
         beta: float = -1.0,
         learnable: bool = True,
@@ -76,29 +120,50 @@ class TangentNetwork(nn.Module):
 
         inside = space if hidden is None else hidden
         spaces = [fresh(inside) for _ in range(layers - 1)] + [space if isinstance(space, Space) else fresh(space)]
-        names = [str(each) for each in spaces]
-        if skip and len({each.ambient_dim for each in spaces}) > 1:
-            raise ValueError(f"a skip connection needs layers of one size, got {' -> '.join(names)}")
+        if skip:
+            _check_skip(spaces)
         self.in_features = in_features
-        self.convolve = convolve
         self.skip = skip
         self.features = _projection(in_features, spaces[0], beta, learnable, perturbation) if projection else None
         # an activation carries points to the next curvature; to a space of another kind the next layer does
         carried = [outer if str(outer) == str(inner) else inner for inner, outer in pairwise(spaces)]
         sources: list[Space | int] = [in_features if self.features is None else self.features.space, *carried]
-        self.layers = nn.ModuleList(
-            QGCNConv(source, target, aggregation=aggregation, attention=attention, bias=bias)
-            if convolve
-            else QLinear(source, target, bias=bias)
-            for source, target in zip(sources, spaces, strict=True)
-        )
+        self.layers = nn.ModuleList(layer(source, target) for source, target in zip(sources, spaces, strict=True))
         self.activations = nn.ModuleList(
             TangentActivation(activation, inner, outer) for inner, outer in zip(spaces[:-1], carried, strict=True)
         )
         self.dropouts = nn.ModuleList(Dropout(feature_dropout if i == 0 else dropout) for i in range(layers))
 
+    @classmethod
+    def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
+        """Return what a network with these options can do."""
+        noisy = bool(options.get("projection")) and options.get("perturbation", 0) > 0
+        drops = options.get("dropout", 0) > 0 or options.get("feature_dropout", 0) > 0
+        attention = bool(options.get("attention"))  # asks how many edges there are, and waits for the answer
+        traceable = all(each.traceable for each in (space, _hidden(space, options)))
+        whole = options.get("skip") or options.get("projection") or attention
+        return Capabilities(
+            graph="matrix" if cls.reads_graph else "none",
+            partial=cls.reads_graph and not whole,
+            batchable=traceable and not noisy,
+            keyed=not noisy,
+            recordable=traceable and not drops and not attention and not noisy,
+        )
+
+    @classmethod
+    def check(cls, space: Space, options: Mapping[str, Any]) -> None:
+        """Raise if the spaces of the layers do not go together."""
+        inside = _hidden(space, options)
+        if options.get("skip"):
+            _check_skip([inside] * (options.get("layers", 2) - 1) + [space])
+
+    @classmethod
+    def width(cls, space: Space, options: Mapping[str, Any]) -> int:
+        """Return the number of coordinates of a node in all layers together."""
+        return _hidden(space, options).ambient_dim * int(options.get("layers", 2))
+
     @property
-    def space(self) -> Space:
+    def space(self) -> Space:  # type: ignore[override]
         """The space of the embeddings."""
         last: Space = self.layers[-1].space  # type: ignore[assignment]
         return last
@@ -110,7 +175,7 @@ class TangentNetwork(nn.Module):
     @property
     def takes_field(self) -> bool:
         """Whether the graph may be the field of some nodes: each layer then has rows of its own."""
-        return self.convolve and not self.skip and self.features is None and all(layer.score is None for layer in self.layers)
+        return self.reads_graph and not self.skip and self.features is None and all(layer.score is None for layer in self.layers)
 
     def tangent(self, x: Tensor, edge_index: Tensor | Field | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """Map features to tangent coordinates at the pole of the last layer's space, shape ``(N, d)``.
@@ -122,7 +187,7 @@ class TangentNetwork(nn.Module):
         """
         if x.shape[-1] != self.in_features:
             raise ValueError(f"expected {self.in_features} features, got shape {tuple(x.shape)}")
-        if self.convolve and edge_index is None:
+        if self.reads_graph and edge_index is None:
             raise ValueError("a convolution needs edge_index, got None")
         field = edge_index if isinstance(edge_index, Field) else None
         if field is not None and not self.takes_field:
@@ -137,7 +202,7 @@ class TangentNetwork(nn.Module):
             values = dropped if sparse and dropout.drops else None  # constant ones have a transpose that is known
             u = u if sparse else dropped
             graph = (edge_index, edge_weight) if field is None else (field.hops[index].matrix,)
-            u = layer.from_tangent(u, *graph if self.convolve else (), values=values)  # type: ignore[operator]
+            u = layer.from_tangent(u, *graph if self.reads_graph else (), values=values)  # type: ignore[operator]
             outputs.append(u)
         return tangent_mean(outputs) if self.skip else u
 
@@ -151,3 +216,60 @@ def _projection(in_features: int, space: Space, beta: float, learnable: bool, pe
     """Choose the pseudo-hyperboloid of the features: the times of the first layer, all other features in space."""
     time = min(getattr(space, "time_dim", 1), in_features)  # one where the layer's space has none to count
     return DoubleProjection(parse_space(f"Q{in_features - time},{time}", beta=beta, learnable=learnable), perturbation)
+
+
+def _hidden(space: Space, options: Mapping[str, Any]) -> Space:
+    """Return the space of all layers but the last."""
+    given = options.get("hidden")
+    return parse_space(given) if isinstance(given, str) else given or space
+
+
+def _check_skip(spaces: list[Space]) -> None:
+    if len({each.ambient_dim for each in spaces}) > 1:
+        path = " -> ".join(str(each) for each in spaces)
+        raise ValueError(f"a skip connection needs layers of one size, got {path}")
+
+
+class QGCN(TangentNetwork):
+    """Pseudo-Riemannian graph convolutional network: a :class:`TangentNetwork` of convolutions.
+
+    Args:
+        in_features: Number of Euclidean features.
+        space: Any space, or its name.
+        aggregation: ``sum``, ``mean`` or ``sym``.
+        attention: Learn the weights of the neighbours.
+        bias: Translate by a learned bias.
+        options: As for :class:`TangentNetwork`.
+    """
+
+    Options: ClassVar[type[Options]] = ConvolutionOptions
+
+    def __init__(
+        self,
+        in_features: int,
+        space: Space | str = "Q15,1",
+        *,
+        aggregation: Aggregation = "sym",
+        attention: bool = False,
+        bias: bool = True,
+        **options: Any,
+    ) -> None:
+        layer = partial(QGCNConv, aggregation=aggregation, attention=attention, bias=bias)
+        super().__init__(in_features, space, layer, **options)
+
+
+class QNN(TangentNetwork):
+    """Pseudo-Riemannian network without a graph: a :class:`TangentNetwork` of linear layers.
+
+    Args:
+        in_features: Number of Euclidean features.
+        space: Any space, or its name.
+        bias: Translate by a learned bias.
+        options: As for :class:`TangentNetwork`.
+    """
+
+    Options: ClassVar[type[Options]] = TangentOptions
+    reads_graph: ClassVar[bool] = False
+
+    def __init__(self, in_features: int, space: Space | str = "Q15,1", *, bias: bool = True, **options: Any) -> None:
+        super().__init__(in_features, space, partial(QLinear, bias=bias), **options)

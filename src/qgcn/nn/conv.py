@@ -1,5 +1,7 @@
 """The graph convolution of a tangent-space network."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
@@ -34,6 +36,9 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
           weights ``(E,)``, or a sparse CSR adjacency ``(N, N)``, used as it is (see :func:`qgcn.nn.adjacency`), which is faster
         - **output:** points ``(N, d)``
     """
+
+    aggregates: ClassVar[bool] = True
+    """Whether it reads a graph."""
 
     def __init__(
         self,

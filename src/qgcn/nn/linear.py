@@ -1,5 +1,7 @@
 """The linear layer of a tangent-space network."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -26,6 +28,9 @@ class QLinear(nn.Module):
         - **input:** points of ``in_space``, ``(N, d_in)``; features may be a sparse CSR matrix
         - **output:** points of ``space``, ``(N, d)``
     """
+
+    aggregates: ClassVar[bool] = False
+    """Whether it reads a graph."""
 
     def __init__(self, in_space: Space | int, space: Space, bias: bool = True) -> None:
         super().__init__()

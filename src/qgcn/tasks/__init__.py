@@ -1,20 +1,31 @@
-"""Tasks: node classification, link prediction, graph reconstruction."""
+"""Tasks: node classification, link prediction, graph reconstruction, and what a task of one's own builds on."""
 
-from qgcn.tasks.base import Predictor, Task
+from qgcn.tasks.batches import Batch, FullBatch, Loader, Randomness
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
+from qgcn.tasks.config import Config, read_config
 from qgcn.tasks.links import LinkPrediction, LinkPredictor
+from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.reconstruction import Reconstruction, Reconstructor
+from qgcn.tasks.registry import TASKS, find_task, register_task
+from qgcn.tasks.task import Rung, Task
 
 __all__ = [
     "TASKS",
+    "Batch",
+    "Config",
+    "FullBatch",
     "LinkPrediction",
     "LinkPredictor",
+    "Loader",
     "NodeClassification",
     "NodeClassifier",
     "Predictor",
+    "Randomness",
     "Reconstruction",
     "Reconstructor",
+    "Rung",
     "Task",
+    "find_task",
+    "read_config",
+    "register_task",
 ]
-
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Reconstruction, NodeClassification, LinkPrediction)}

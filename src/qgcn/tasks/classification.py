@@ -1,20 +1,38 @@
 """Node classification."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
+from pydantic import Field as Setting
 from torch import Tensor, nn
 
 from qgcn import metrics
+from qgcn.embedding import read_embedding
 from qgcn.manifolds import Space
-from qgcn.models import Encoder, EuclideanNetwork, TangentNetwork
+from qgcn.models import Encoder, TangentNetwork
 from qgcn.nn import Field, TangentClassifier
-from qgcn.tasks.base import Predictor, Scores, Split, Task
+from qgcn.tasks.config import Config
+from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names
+from qgcn.tasks.predictor import Predictor
+from qgcn.tasks.registry import register_task
+from qgcn.tasks.task import Scores, Split, Task
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["NodeClassification", "NodeClassifier"]
+__all__ = ["ClassificationConfig", "NodeClassification", "NodeClassifier"]
+
+
+class ClassificationConfig(Config):
+    """Settings of node classification."""
+
+    task: Literal["classification"] = "classification"
+    start: str | None = Setting(None, description="Folder of a finished run whose embedding joins the features.")
+    head: Literal["convolution", "linear"] = Setting(
+        "convolution",
+        description="Classifier: the last layer, which aggregates neighbours, or a linear one after all layers.",
+    )
 
 
 class NodeClassifier(Predictor):
@@ -27,26 +45,25 @@ class NodeClassifier(Predictor):
     """
 
     def __init__(self, encoder: Encoder, head: TangentClassifier | None = None, convolve: bool = True) -> None:
-        super().__init__()
-        self.encoder = encoder
+        super().__init__(encoder)
         self.head = head
         self.convolve = convolve
 
-    def loss(self, x: Tensor, graph: Tensor | Field, *drawn: Tensor) -> Tensor:
-        """Return the cross-entropy of the nodes ``drawn[0]`` with labels ``drawn[1]``."""
-        nodes, labels = drawn
+    def loss(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+        """Return the cross-entropy of the nodes ``targets[0]`` with labels ``targets[1]``."""
+        nodes, labels = targets
         return nn.functional.cross_entropy(self.predict(x, graph, nodes), labels)
 
-    def predict(self, x: Tensor, graph: Tensor | Field, *queries: Tensor) -> Tensor:
-        """Return the logits of all nodes, or of the nodes ``queries[0]`` alone, shape ``(n, C)``; a field must be theirs."""
+    def predict(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+        """Return the logits of all nodes, or of the nodes ``targets[0]`` alone, shape ``(n, C)``; a field must be theirs."""
         if isinstance(graph, Field):
             return self._within(x, graph)
         logits = self.encoder.tangent(x, graph)
         if self.head is not None:
             logits = self.head.from_tangent(logits, graph if self.convolve else None)
-        return logits[queries[0]] if queries else logits
+        return logits[targets[0]] if targets else logits
 
-    def _within(self, x: Tensor, field: Field) -> Tensor:
+    def _within(self, x: Any, field: Field) -> Tensor:
         if self.head is None or not isinstance(self.encoder, TangentNetwork):
             raise TypeError(f"a field is for tangent-space networks, got {type(self.encoder).__name__}")
         u, last = self.encoder.tangent(x, field), field.hops[-1]
@@ -57,77 +74,87 @@ class NodeClassifier(Predictor):
         )
 
 
-class NodeClassification(Task):
+@register_task
+class NodeClassification(Task[ClassificationConfig]):
     """Learn the classes of some nodes, and predict those of the others.
 
-    Scores: ``accuracy``, ``f1_micro`` (equal to it when each node has one class) and ``f1_macro``.
-
-    Args:
-        data: The graph, with ``y`` and masks.
-        head: ``convolution``: the last layer is the classifier, and aggregates neighbours as the others do;
-            ``linear``: all layers are the encoder's, and the classifier looks at each node alone.
-        options: As for :class:`Task`.
+    Scores: ``accuracy``, ``f1_micro`` (equal to it when each node has one class) and ``f1_macro``. The graph needs ``y`` and
+    masks.
     """
 
     name: ClassVar[str] = "classification"
     metric: ClassVar[str] = "f1_micro"
+    Config: ClassVar[type[Config]] = ClassificationConfig
+    needs_labels: ClassVar[bool] = True
 
-    def __init__(self, data: "Data", *, head: str = "convolution", **options: Any) -> None:
+    purpose: ClassVar[str] = "Learn the classes of some nodes, and predict those of the others."
+    example: ClassVar[str] = "qgcn train classification --data cora --space Q15,1 --dropout 0.5 --seeds 10"
+    aim: ClassVar[str] = "so that the class of a node can be read off its point"
+    titles: ClassVar[dict[str, str]] = {"f1_micro": "accuracy"}
+
+    @classmethod
+    def make_split(cls, data: "Data", config: ClassificationConfig) -> dict[str, Tensor]:
+        """Return the embedding of another run, if the settings name one; the split is the graph's own masks."""
+        return {} if config.start is None else {"start": read_embedding(Path(config.start), data)}
+
+    def prepare(self) -> None:
+        """Check labels and masks."""
+        data = self.data
         if getattr(data, "y", None) is None:
             raise ValueError(f"classification needs labels, but {getattr(data, 'name', 'the graph')} has none")
-        if head not in ("convolution", "linear"):
-            raise ValueError(f"head must be 'convolution' or 'linear', got {head!r}")
-        self.head = head
-        self.y: Tensor = data.y
-        self.classes = int(data.y.max()) + 1
         masks = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
         for name, mask in masks.items():
             if mask is None:
                 raise ValueError(f"classification needs a split, but the graph has no {name}_mask; see qgcn.data.split_nodes")
-        self.nodes: dict[str, Tensor] = {name: mask.nonzero().squeeze(1) for name, mask in masks.items() if mask is not None}
+        self.nodes = {name: mask.nonzero().squeeze(1).to(self.device) for name, mask in masks.items() if mask is not None}
         for name, nodes in self.nodes.items():
             if nodes.numel() == 0:
                 raise ValueError(f"classification needs {name} nodes, but the {name} mask is empty")
-        self.train_labels = self.y[self.nodes["train"]]
-        self._fields: dict[Split, Field] = {}
-        super().__init__(data, **options)
+        self.y: Tensor = data.y.to(self.device)
+        self.classes = int(data.y.max()) + 1
 
-    def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
+    def _configure(self) -> None:
+        self._fields: dict[Split, Field] = {}
+        super()._configure()
+
+    def message_edges(self) -> tuple[Tensor, Tensor | None]:
         """Return all edges."""
-        return data.edge_index, getattr(data, "edge_weight", None)
+        return self.data.edge_index, getattr(self.data, "edge_weight", None)
+
+    def extra_features(self) -> Tensor | None:
+        """Return the embedding of another run, if the settings name one."""
+        return self.split.get("start")
 
     def build_predictor(self) -> NodeClassifier:
         """Build an encoder and a classifier; PyG's networks classify with their last layer."""
-        layers = self.options.get("layers", 2)
-        probe = self.encoder()
-        if isinstance(probe, EuclideanNetwork):
-            hidden = self.options.get("hidden") or str(probe.space)
-            return NodeClassifier(self.encoder(space=f"E{self.classes}", hidden=hidden))
-        convolve = probe.convolve and self.head == "convolution"
-        if convolve and layers < 2:
-            raise ValueError(f"classification by convolution needs at least 2 layers, got {layers}")
-        encoder = self.encoder(layers=layers - 1) if convolve else probe
-        activation = self.options.get("activation", "relu") if convolve else "identity"
-        head = TangentClassifier(encoder.space, self.classes, activation, self.options.get("dropout", 0.0))
+        config, able = self.config, self.capabilities
+        if able.classifies:
+            return NodeClassifier(self.build_encoder(f"E{self.classes}", hidden=config.options.get("hidden") or config.space))
+        convolve = able.graph != "none" and config.head == "convolution"
+        layers, activation = config.options.get("layers", 1), "identity"
+        changes = {}
+        if convolve:
+            if layers < 2:
+                raise ValueError(f"classification by convolution needs at least 2 layers, got {layers}")
+            changes, activation = {"layers": layers - 1}, config.options.get("activation", "relu")
+        encoder = self.build_encoder(**changes)
+        head = TangentClassifier(encoder.space, self.classes, activation, config.options.get("dropout", 0.0))
         return NodeClassifier(encoder, head, convolve)
 
-    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Return the training nodes and their labels: nothing is drawn."""
-        return self.nodes["train"], self.train_labels
+    def targets(self, split: Split) -> tuple[Tensor, ...]:
+        """Return the nodes of a split; with their labels, for training."""
+        nodes = self.nodes[split]
+        return (nodes, self.y[nodes]) if split == "train" else (nodes,)
 
-    def inputs(self, split: Split, graph: Tensor | None = None) -> tuple[Tensor, Tensor | Field]:
+    def inputs(self, split: Split, graph: Any = None) -> tuple[Any, Any]:
         """Return what the nodes of a split see, if the model can do with that."""
-        if not self.takes_field:
+        if not self.capabilities.partial:
             return super().inputs(split, graph)
         if split not in self._fields:
-            self._fields[split] = Field.of(self.nodes[split], self.x, self.graph, self.options.get("layers", 2))
+            self._fields[split] = Field.of(self.nodes[split], self.x, self.graph, self.config.options["layers"])
         field = self._fields[split]
-        field = field if graph is None or graph is self.graph else field.along(graph)
+        field = field if graph is None else field.along(graph)
         return field.x, field
-
-    def queries(self, split: Split) -> tuple[Tensor, ...]:
-        """Return the nodes of a split."""
-        return (self.nodes[split],)
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the accuracy on validation."""
@@ -143,9 +170,37 @@ class NodeClassification(Task):
             "f1_macro": float(metrics.f1(prediction, y, average="macro")),
         }
 
-    def to(self, device: torch.device, dtype: torch.dtype) -> None:
-        """Move all tensors."""
-        super().to(device, dtype)
-        self.y, self.train_labels = self.y.to(device), self.train_labels.to(device)
-        self.nodes = {name: nodes.to(device) for name, nodes in self.nodes.items()}
-        self._fields = {}
+    # --- words -------------------------------------------------------------------------------------------------------
+
+    def scored_on(self) -> str:
+        """Return what the scores are of."""
+        return "test nodes"
+
+    def outcome(self, value: str) -> str:
+        """Say what the accuracy is beside the most common class."""
+        tested = self.y[self.nodes["test"]]
+        share = float(tested.bincount().max() / len(tested))
+        common = f"where always naming the most common class gives {100 * share:.1f} %"
+        return f"It names the class of {value} of the test nodes correctly, {common}."
+
+    def insights(self, predictor: Predictor) -> tuple[list[Column], list[Quality]]:
+        """Return predicted classes, and how many test nodes are right, by class and by degree."""
+        guess = predictor("predict", self.x, self.graph).argmax(-1).cpu()
+        data = self.data
+        right = (guess == data.y).double()
+        tested = torch.where(data.test_mask, right, torch.nan)
+        names = class_names(data)
+        part = torch.full_like(data.y, -1)
+        for k, mask in enumerate((data.train_mask, data.val_mask, data.test_mask)):
+            part[mask] = k
+        columns = [
+            Column.of_categories("predicted class", guess.numpy(), names),
+            Column.of_categories("right or wrong", torch.where(data.y >= 0, 1 - right.long(), -1).numpy(), ["right", "wrong"]),
+            Column.of_categories("split", part.numpy(), ["training", "validation", "test"]),
+        ]
+        about = "Share of the test nodes whose class is predicted right."
+        degree = torch.bincount(data.edge_index[0], minlength=self.num_nodes)
+        return columns, [
+            Quality("Test nodes right, by class", about, by_class(tested, data.y, names)),
+            Quality("Test nodes right, by degree", about, by_degree(tested, degree)),
+        ]

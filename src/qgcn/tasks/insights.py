@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -10,7 +10,10 @@ from torch import Tensor
 
 from qgcn import metrics
 
-__all__ = ["Column", "Group", "Quality", "auc_by_degree", "by_class", "by_degree", "degree_bands"]
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["Column", "Group", "Quality", "auc_by_degree", "by_class", "by_degree", "class_names", "degree_bands"]
 
 
 @dataclass(frozen=True)
@@ -108,3 +111,9 @@ def auc_by_degree(pairs: Tensor, logits: Tensor, positives: int, degree: Tensor)
     lower = degree[pairs[:, :positives]].amin(0)
     everything = torch.ones(positives, dtype=torch.bool)
     return _groups(degree_bands(lower), everything, lambda mask: metrics.roc_auc(logits[:positives][mask], logits[positives:]))
+
+
+def class_names(data: "Data") -> list[str]:
+    """Return the names of the classes of a graph, numbers if they have none."""
+    named = getattr(data, "classes", None)
+    return [str(each) for each in named] if named is not None else [str(k) for k in range(int(data.y.max()) + 1)]

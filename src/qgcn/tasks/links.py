@@ -1,8 +1,9 @@
 """Link prediction."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
+from pydantic import Field
 from torch import Tensor
 from torch.nn.functional import softplus
 
@@ -11,12 +12,32 @@ from qgcn.data import LinkSplit, split_links
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
 from qgcn.nn import FermiDirac
-from qgcn.tasks.base import Predictor, Scores, Split, Task
+from qgcn.tasks.config import Config
+from qgcn.tasks.insights import Column, Quality, auc_by_degree
+from qgcn.tasks.predictor import Predictor
+from qgcn.tasks.registry import register_task
+from qgcn.tasks.task import Rung, Scores, Split, Task
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["LinkPrediction", "LinkPredictor"]
+__all__ = ["LinkConfig", "LinkPrediction", "LinkPredictor"]
+
+
+class LinkConfig(Config):
+    """Settings of link prediction."""
+
+    task: Literal["links"] = "links"
+    protocol: Literal["leak-free", "hgcn"] = Field("leak-free", description="How edges are split.")
+
+    defaults: ClassVar[dict[str, Any]] = {
+        "aggregation": "mean",
+        "feature_dropout": 0.5,
+        "edge_dropout": 0.5,
+        "weight_decay": 0.0005,
+        "epochs": 400,
+        "patience": 100,
+    }
 
 
 class LinkPredictor(Predictor):
@@ -28,19 +49,18 @@ class LinkPredictor(Predictor):
     """
 
     def __init__(self, encoder: Encoder, decoder: FermiDirac) -> None:
-        super().__init__()
-        self.encoder = encoder
+        super().__init__(encoder)
         self.decoder = decoder
 
-    def loss(self, x: Tensor, graph: Tensor, *drawn: Tensor) -> Tensor:
-        """Return the cross-entropy of the edges ``drawn[0]`` and the non-edges ``drawn[1]``, one as heavy as the other."""
+    def loss(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+        """Return the cross-entropy of edges and of non-edges, one as heavy as the other."""
         points = self.embed(x, graph)
-        edges, others = (self._logits(points, pairs) for pairs in drawn)
+        edges, others = (self._logits(points, pairs) for pairs in targets)
         return softplus(-edges).mean() + softplus(others).mean()
 
-    def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
+    def predict(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
         """Return the logits of pairs, shape ``(P,)``."""
-        return self._logits(self.embed(x, graph), queries[0])
+        return self._logits(self.embed(x, graph), targets[0])
 
     def _logits(self, points: Tensor, pairs: Tensor) -> Tensor:
         sqdist = self.space.dist2(points[pairs[0]], points[pairs[1]])
@@ -48,59 +68,51 @@ class LinkPredictor(Predictor):
         return logits
 
 
-class LinkPrediction(Task):
+@register_task
+class LinkPrediction(Task[LinkConfig]):
     """Learn some edges of a graph, and tell the others from pairs that are none.
 
-    Scores: ``roc_auc``, ``average_precision``, ``mrr`` and ``hits@10``, ``hits@50``, ``hits@100``.
-
-    Args:
-        data: The graph.
-        protocol: ``leak-free``, or ``hgcn`` for the split of the hyperbolic literature; see :func:`qgcn.data.split_links`.
-        split_seed: Fixes the split.
-        val: Share of validation edges.
-        test: Share of test edges.
-        options: As for :class:`Task`.
+    Scores: ``roc_auc``, ``average_precision``, ``mrr`` and ``hits@10``, ``hits@50``, ``hits@100``. Messages pass along training
+    edges, without weights.
     """
 
     name: ClassVar[str] = "links"
     metric: ClassVar[str] = "roc_auc"
+    Config: ClassVar[type[Config]] = LinkConfig
+    eval_every: ClassVar[int] = 5
+    rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2))
 
-    def __init__(
-        self,
-        data: "Data",
-        *,
-        protocol: str = "leak-free",
-        split_seed: int = 0,
-        val: float = 0.05,
-        test: float = 0.10,
-        **options: Any,
-    ) -> None:
-        self.links: LinkSplit = split_links(
-            data.edge_index, int(data.num_nodes or 0), val=val, test=test, protocol=protocol, seed=split_seed
-        )
-        super().__init__(data, **options)
+    purpose: ClassVar[str] = "Learn some edges of a graph, and tell the others from pairs that are none."
+    example: ClassVar[str] = "qgcn train links --data friends.csv --space Q15,1 --seeds 5"
+    aim: ClassVar[str] = "so that points of linked nodes are near each other"
 
-    def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
+    @classmethod
+    def make_split(cls, data: "Data", config: LinkConfig) -> dict[str, Tensor]:
+        """Split the edges; see :func:`qgcn.data.split_links`."""
+        nodes = int(data.num_nodes or 0)
+        return split_links(data.edge_index, nodes, protocol=config.protocol, seed=config.split_seed).parts()
+
+    def prepare(self) -> None:
+        """Build the split from its parts."""
+        self.links: LinkSplit = LinkSplit.of(self.split, self.num_nodes, self.config.protocol).to(self.device)
+
+    def message_edges(self) -> tuple[Tensor, Tensor | None]:
         """Return the training edges in both directions; weights are not used."""
-        return self.links.message, None
+        return self.links.message.cpu(), None
 
     def build_predictor(self) -> LinkPredictor:
         """Build an encoder and a decoder."""
-        return LinkPredictor(self.encoder(), FermiDirac())
+        return LinkPredictor(self.build_encoder(), FermiDirac())
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Return the training edges and as many fresh non-edges."""
-        return self.links.train, self.links.negatives.sample(self.links.train.shape[1], generator)
+        """Draw as many fresh non-edges as there are training edges."""
+        return (self.links.negatives.sample(self.links.train.shape[1], generator),)
 
-    def queries(self, split: Split) -> tuple[Tensor, ...]:
-        """Return the edges of a split, then its non-edges."""
-        return (torch.cat(self._pairs(split), dim=1),)
-
-    def _pairs(self, split: Split) -> tuple[Tensor, Tensor]:
+    def targets(self, split: Split) -> tuple[Tensor, ...]:
+        """Return the training edges; or the edges of a split, then its non-edges."""
         if split == "train":
-            raise ValueError("training edges have no fixed non-edges to be scored against")
-        positive, negative = getattr(self.links, split), getattr(self.links, f"{split}_negative")
-        return positive, negative
+            return (self.links.train,)
+        return (torch.cat((getattr(self.links, split), getattr(self.links, f"{split}_negative")), dim=1),)
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the area under the ROC curve on validation."""
@@ -109,7 +121,9 @@ class LinkPrediction(Task):
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Return ranking scores."""
-        count = self._pairs(split)[0].shape[1]
+        if split == "train":
+            raise ValueError("training edges have no fixed non-edges to be scored against")
+        count = getattr(self.links, split).shape[1]
         positive, negative = prediction[:count], prediction[count:]
         scores = {
             "roc_auc": metrics.roc_auc(positive, negative),
@@ -119,7 +133,40 @@ class LinkPrediction(Task):
         scores |= {f"hits@{k}": metrics.hits_at(positive, negative, k) for k in (10, 50, 100) if k <= count}
         return {name: float(value) for name, value in scores.items()}
 
-    def to(self, device: torch.device, dtype: torch.dtype) -> None:
-        """Move all tensors."""
-        super().to(device, dtype)
-        self.links = self.links.to(device)
+    # --- words -------------------------------------------------------------------------------------------------------
+
+    def scored_on(self) -> str:
+        """Return the name of the split."""
+        return f"{self.links.protocol} split"
+
+    def outcome(self, value: str) -> str:
+        """Say what the area under the curve means."""
+        leaks = self.links.protocol == "hgcn"
+        split = "the hgcn split, which leaks test pairs into training" if leaks else "the leak-free split"
+        return (
+            f"Shown a held-out edge and a pair that is none, it prefers the edge {value} of the time, "
+            f"where guessing gives 50 % ({split})."
+        )
+
+    def caution(self) -> str:
+        """Warn of the split that leaks."""
+        if self.links.protocol != "hgcn":
+            return ""
+        return "The hgcn split leaks test pairs into training negatives; it is there to compare with the papers."
+
+    def remarks(self) -> list[str]:
+        """Say that weights are not used."""
+        return [] if getattr(self.data, "edge_weight", None) is None else ["weights of edges are not used"]
+
+    def about_results(self) -> dict[str, Any]:
+        """Return the protocol of the split."""
+        return {"protocol": self.links.protocol}
+
+    def insights(self, predictor: Predictor) -> tuple[list[Column], list[Quality]]:
+        """Return how well test edges are told apart, by degree."""
+        batch = self.loader.scored("test", whole=True)
+        logits = predictor("predict", batch.x, batch.graph, *batch.targets)
+        degree = torch.bincount(self.data.edge_index[0], minlength=self.num_nodes)
+        groups = auc_by_degree(batch.targets[0].cpu(), logits.cpu(), self.links.test.shape[1], degree)
+        about = "ROC AUC of test edges, by the degree of their end with fewer edges: 0.5 is guessing."
+        return [], [Quality("Test edges told apart, by degree", about, groups)]

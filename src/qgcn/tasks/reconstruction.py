@@ -1,10 +1,11 @@
 """Graph reconstruction: an embedding in which a node's neighbours are its nearest points."""
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
 from qgcn import kernels, metrics
@@ -12,20 +13,47 @@ from qgcn.data.hops import Shape
 from qgcn.kernels import Neighbourhoods
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
-from qgcn.tasks.base import Predictor, Scores, Split, Task
+from qgcn.tasks.config import Config
+from qgcn.tasks.predictor import Predictor
+from qgcn.tasks.registry import register_task
+from qgcn.tasks.task import Rung, Scores, Split, Task
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["OBJECTIVES", "Reconstruction", "Reconstructor"]
+__all__ = ["OBJECTIVES", "Reconstruction", "ReconstructionConfig", "Reconstructor"]
 
-OBJECTIVES = ("neighbours", "paper", "distortion")
+Objective = Literal["neighbours", "paper", "distortion"]
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+"""``neighbours``: each neighbour against all nodes that are none, a softmax over squared distances with a learned temperature;
+``paper``: the paper's, which is unbounded below; ``distortion``: squared distances against those of the graph."""
 
-SHALLOW_TEMPERATURE = 20.0
-"""Where the temperature of shallow models starts: their points start close together, and at 1 all would weigh the same."""
+NODES_TEMPERATURE = 20.0
+"""Initial temperature of models that learn coordinates: their points start close together, and at 1 all would weigh the same."""
 
 LARGE, SOURCES = 20_000, 1000
 """Nodes of a graph beyond which distortion is measured from some of them, and from how many: all would take many minutes."""
+
+
+class ReconstructionConfig(Config):
+    """Settings of graph reconstruction."""
+
+    task: Literal["reconstruction"] = "reconstruction"
+    objective: Objective = Field("neighbours", description="Objective.")
+    balance: bool = Field(True, description="Let nodes count equally instead of edges.")
+    use_features: bool = Field(False, description="Start from node features instead of one-hot ones.")
+    temperature: float | None = Field(
+        None, gt=0, description="Initial temperature; 20 for coordinates and 1 for networks if not given."
+    )
+
+    defaults: ClassVar[dict[str, Any]] = {
+        "model": "shallow",
+        "layers": 1,
+        "epochs": 2000,
+        "lr": 0.03,
+        "adam_decay": 0.99,
+        "schedule": "cosine",
+    }
 
 
 class Reconstructor(Predictor):
@@ -49,19 +77,18 @@ class Reconstructor(Predictor):
         temperature: float = 1.0,
         group: Any = None,
     ) -> None:
-        super().__init__()
-        self.encoder = encoder
+        super().__init__(encoder)
         self.objective = objective
         self.balance = balance
         self.group = group
         self._neighbourhoods = (neighbourhoods,)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature))) if objective == "neighbours" else None
 
-    def loss(self, x: Tensor, graph: Tensor, *drawn: Tensor) -> Tensor:
-        """Return the objective; ``drawn`` holds pairs and their distances in the graph if the objective needs them."""
+    def loss(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+        """Return the objective; ``targets`` holds pairs and their distances in the graph if the objective needs them."""
         points = self.embed(x, graph)
         if self.objective == "distortion":
-            return kernels.distortion_loss(points, drawn[0], drawn[1].to(points.dtype), self.space)
+            return kernels.distortion_loss(points, targets[0], targets[1].to(points.dtype), self.space)
         (neighbourhoods,) = self._neighbourhoods
         common = {"balance": self.balance, "group": self.group}
         if self.log_temperature is None:
@@ -69,75 +96,78 @@ class Reconstructor(Predictor):
         temperature = self.log_temperature.exp()
         return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, **common)
 
-    def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
+    def predict(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
         """Return the points."""
         return self.embed(x, graph)
 
 
-class Reconstruction(Task):
+@register_task
+class Reconstruction(Task[ReconstructionConfig]):
     """Embed a graph so that it can be read off the distances.
 
     There is nothing held out: the score is of the graph that is embedded, as in the literature. Scores: ``map``, exact, a tie
     counting against the embedding; ``distortion`` and ``worst_distortion``, estimated on more than 20,000 nodes.
-
-    Args:
-        data: The graph; its features are used only if asked for.
-        objective: ``neighbours``: each neighbour against all nodes that are none, a softmax over squared distances with a
-            learned temperature; ``paper``: the paper's, which is unbounded below; ``distortion``: squared distances against
-            those of the graph.
-        balance: Let nodes count equally instead of edges.
-        use_features: Start from the node features instead of one-hot ones.
-        temperature: Where the temperature of the objective ``neighbours`` starts; 20 for shallow models and 1 for networks if
-            not given.
-        group: Processes that share the work of the step, see :func:`qgcn.kernels.reconstruction_loss`.
-        options: As for :class:`Task`.
     """
 
     name: ClassVar[str] = "reconstruction"
     metric: ClassVar[str] = "map"
+    Config: ClassVar[type[Config]] = ReconstructionConfig
+    eval_every: ClassVar[int] = 50
     batchable: ClassVar[bool] = False  # a batch of seeds would need as many matrices of distances
+    held_out: ClassVar[bool] = False
+    learns_nodes: ClassVar[bool] = True
+    rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 800, 2))
+    trial_nodes: ClassVar[int | None] = 5000  # its cost grows with the square of the number of nodes
 
-    def __init__(
-        self,
-        data: "Data",
-        *,
-        objective: str = "neighbours",
-        balance: bool = True,
-        use_features: bool = False,
-        temperature: float | None = None,
-        group: Any = None,
-        **options: Any,
-    ) -> None:
-        if objective not in OBJECTIVES:
-            raise ValueError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
-        self.objective = objective
-        self.static = objective != "distortion"  # which checks its pairs at every step
-        if use_features and options.get("model") == "shallow":
-            raise ValueError("use_features needs a model that takes features, such as qgcn: shallow learns coordinates alone")
-        self.balance = balance
-        shallow = options.get("model") == "shallow"
-        self.temperature = temperature or (SHALLOW_TEMPERATURE if shallow else 1.0)
-        self.group = group
-        self.neighbourhoods = Neighbourhoods.of(data.edge_index, int(data.num_nodes or 0))
-        self.drawn: tuple[Tensor, ...] = ()
-        if objective == "distortion":
-            self.drawn = _graph_distances(data.edge_index, int(data.num_nodes or 0))
-        if not use_features:
-            data = data.clone()
-            data.x = None
-        super().__init__(data, **options)
+    purpose: ClassVar[str] = "Embed a graph so that neighbours are nearest points."
+    example: ClassVar[str] = "qgcn train reconstruction --data ring-of-trees --space Q7,3 --epochs 500"
+    aim: ClassVar[str] = "so that the neighbours of a node are its nearest points"
+    titles: ClassVar[dict[str, str]] = {"map": "mAP"}
+    plain_scores: ClassVar[frozenset[str]] = frozenset({"distortion", "worst_distortion"})
 
-    def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
+    group: Any = None
+    """Processes that share the work of the step, see :func:`qgcn.kernels.reconstruction_loss`."""
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Raise if features are asked for that the model cannot read."""
+        super().check(config)
+        if getattr(config, "use_features", False) and config.capabilities.learns_nodes:
+            raise ValueError(f"use_features needs a model that takes features, such as qgcn: {config.model} takes none")
+
+    def prepare(self) -> None:
+        """Sort the neighbours of every node; measure the distances that the objective asks for."""
+        edges = self.data.edge_index
+        self.neighbourhoods = Neighbourhoods.of(edges.to(self.device), self.num_nodes)
+        self._distances: tuple[Tensor, ...] = ()
+        if self.config.objective == "distortion":
+            self._distances = tuple(each.to(self.device) for each in _graph_distances(edges, self.num_nodes))
+
+    def node_features(self) -> Tensor | None:
+        """Return the features, if asked for."""
+        return super().node_features() if self.config.use_features else None
+
+    def message_edges(self) -> tuple[Tensor, Tensor | None]:
         """Return all edges."""
-        return data.edge_index, getattr(data, "edge_weight", None)
+        return self.data.edge_index, getattr(self.data, "edge_weight", None)
 
     def build_predictor(self) -> Reconstructor:
         """Build an encoder and the objective."""
-        return Reconstructor(self.encoder(), self.neighbourhoods, self.objective, self.balance, self.temperature, self.group)
+        config = self.config
+        usual = NODES_TEMPERATURE if self.capabilities.learns_nodes else 1.0
+        temperature = config.temperature or usual
+        return Reconstructor(
+            self.build_encoder(), self.neighbourhoods, config.objective, config.balance, temperature, self.group
+        )
 
-    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Return the pairs of the distortion objective: all of them, nothing is drawn."""
-        return self.drawn
+    def targets(self, split: Split) -> tuple[Tensor, ...]:
+        """Return the pairs of the distortion objective, all of them."""
+        return self._distances if split == "train" else ()
+
+    @property
+    def is_static(self) -> bool:
+        """Whether a step can be recorded: the distortion objective checks its pairs at every step."""
+        return self.config.objective != "distortion" and self.config.edge_dropout == 0
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the mAP."""
@@ -153,12 +183,31 @@ class Reconstruction(Task):
             "worst_distortion": float(stretch.worst),
         }
 
-    def to(self, device: torch.device, dtype: torch.dtype) -> None:
-        """Move all tensors."""
-        super().to(device, dtype)
-        edges = torch.stack((self.neighbourhoods.source, self.neighbourhoods.target)).to(device)
-        self.neighbourhoods = Neighbourhoods.of(edges, self.num_nodes)
-        self.drawn = tuple(each.to(device) for each in self.drawn)
+    # --- words -------------------------------------------------------------------------------------------------------
+
+    def scored_on(self) -> str:
+        """Return what the scores are of."""
+        return "the graph that was embedded"
+
+    def outcome(self, value: str) -> str:
+        """Say what the mAP means."""
+        return (
+            f"The mean average precision is {value}: 100 % means that every neighbour is nearer than every other node. "
+            "Nothing is held out; the score is of the graph that was embedded."
+        )
+
+    def remarks(self) -> list[str]:
+        """Say what weights are good for."""
+        if getattr(self.data, "edge_weight", None) is None or self.capabilities.graph != "matrix":
+            return super().remarks()
+        return ["weights of edges are used by convolutions alone: objective and score ask whether nodes are joined"]
+
+    def features_used(self) -> str:
+        """Return which features the model sees, and how to use those of the data."""
+        unused = getattr(self.data, "x", None) is not None and not self.config.use_features
+        if self.capabilities.learns_nodes:
+            return "no (for those of the data: --model qgcn --use-features)" if unused else "no"
+        return "one-hot (those of the data are not used without --use-features)" if unused else super().features_used()
 
 
 def _graph_distances(edge_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:

@@ -4,21 +4,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qgcn.training.config import Config, read_config
-    from qgcn.training.loop import Diverged, Progress, Trainer
-    from qgcn.training.run import Interrupted, Listener, Run, summarize
+    from qgcn.tasks.config import Config, read_config
+    from qgcn.training.loop import Diverged, Trainer, Validation
+    from qgcn.training.run import Interrupted, Run, load_run, summarize
 
-__all__ = ["Config", "Diverged", "Interrupted", "Listener", "Progress", "Run", "Trainer", "read_config", "summarize"]
+__all__ = ["Config", "Diverged", "Interrupted", "Run", "Trainer", "Validation", "load_run", "read_config", "summarize"]
 
 _HOMES = {
-    "config": ("Config", "read_config"),
-    "loop": ("Diverged", "Progress", "Trainer"),
-    "run": ("Interrupted", "Listener", "Run", "summarize"),
+    "tasks": ("Config", "read_config"),
+    "training.loop": ("Diverged", "Trainer", "Validation"),
+    "training.run": ("Interrupted", "Run", "load_run", "summarize"),
 }
 
 
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"qgcn.training.{home}"), name)
+            return getattr(import_module(f"qgcn.{home}"), name)
     raise AttributeError(f"module 'qgcn.training' has no attribute {name!r}")

@@ -1,5 +1,6 @@
 """The training loop: one seed, or many as one batched model."""
 
+import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,16 +15,13 @@ from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
 from qgcn.manifolds import Space
-from qgcn.nn import Dropout, Field, dropout_keys, mixed_key
-from qgcn.tasks import Predictor, Task
-from qgcn.tasks.base import Scores, Split
-from qgcn.training.config import Config
+from qgcn.nn import Dropout, dropout_keys, mixed_key
+from qgcn.tasks import Batch, Config, Predictor, Randomness, Task
+from qgcn.tasks.task import Scores, Split
+from qgcn.training.parameters import parameter_roles
 from qgcn.training.recording import Recording
 
-__all__ = ["Diverged", "Progress", "Trainer"]
-
-_Inputs = tuple[Tensor, Tensor | Field]
-_NEGATIVES, _EDGES = -1, -2  # keep the streams of the task's draws apart from those of the layers, which count from 0
+__all__ = ["Diverged", "Trainer", "Validation"]
 
 
 class Diverged(ValueError):  # noqa: N818
@@ -31,8 +29,8 @@ class Diverged(ValueError):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class Progress:
-    """What is known after a validation; one entry for each seed.
+class Validation:
+    """The state of training after a validation; one entry for each seed.
 
     Attributes:
         epoch: Epochs done.
@@ -56,24 +54,23 @@ class Trainer:
     that was saved goes on as if it had never been interrupted, and a group ends where its seeds would have ended alone.
 
     Args:
-        task: The task, already on the device.
-        config: The settings.
+        task: The problem, on the device.
         seeds: The group; more than one seed needs :meth:`Task.can_batch`.
         fabric: The device.
     """
 
-    def __init__(self, task: Task, config: Config, seeds: Sequence[int], fabric: Fabric) -> None:
+    def __init__(self, task: Task[Any], seeds: Sequence[int], fabric: Fabric) -> None:
         self.task = task
-        self.config = config
+        self.config: Config = task.config
         self.seeds = list(seeds)
         self.fabric = fabric
         self.epoch = 0
-        dtype = getattr(torch, config.precision)
-        predictors = [self._fresh(seed, dtype) for seed in self.seeds]
-        self.predictor = predictors[0]
+        self.predictors = [self._fresh(seed) for seed in self.seeds]
+        self.predictor = self.predictors[0]
+        self._roles = parameter_roles(self.predictor)
         self.batched = len(self.seeds) > 1
         if self.batched:
-            parameters, buffers = stack_module_state(predictors)
+            parameters, buffers = stack_module_state(self.predictors)
         else:
             parameters, buffers = dict(self.predictor.named_parameters()), dict(self.predictor.named_buffers())
         self.parameters: dict[str, Tensor] = parameters
@@ -84,19 +81,21 @@ class Trainer:
         self.best_epoch = torch.zeros(len(self.seeds), dtype=torch.int64, device=device)
         self.stopped = torch.zeros(len(self.seeds), dtype=torch.bool, device=device)
         self._all_stopped = False  # known here, so that no step waits for the device
-        self._foreign = not task.keyed or config.perturbation > 0
-        self._static = fabric.device.type == "cuda" and not self._foreign and task.is_static()
+        able = task.capabilities
+        self._foreign = not able.keyed
+        self._static = fabric.device.type == "cuda" and able.keyed and able.recordable and task.is_static
         self._recording: Recording | None = None
         self.optimiser = self._optimiser()
         self.seconds = 0.0
 
-    def _fresh(self, seed: int, dtype: torch.dtype) -> Predictor:
+    def _fresh(self, seed: int) -> Predictor:
         with torch.random.fork_rng(devices=self._devices()):
             torch.manual_seed(seed)
             predictor = self.task.build_predictor()
-        predictor = predictor.to(self.fabric.device)
+        predictor, dtype = predictor.to(self.fabric.device), getattr(torch, self.config.precision)
+        roles = parameter_roles(predictor)
         for name, parameter in predictor.named_parameters():
-            if not _is_curvature(name):  # curvatures stay in float64: their small steps would be lost in rounding
+            if roles[name] != "curvature":  # they stay in float64: their small steps would be lost in rounding
                 parameter.data = parameter.data.to(dtype)
         return predictor
 
@@ -107,11 +106,8 @@ class Trainer:
         config = self.config
         groups: dict[tuple[float, float], list[Tensor]] = {}
         for name, parameter in self.parameters.items():
-            if _is_curvature(name):
-                key = (config.curvature_lr, 0.0)
-            else:
-                decays = name.endswith(("weight", "bias")) and "decoder" not in name
-                key = (config.lr, config.weight_decay if decays else 0.0)
+            role = self._roles[name]
+            key = (config.curvature_lr if role == "curvature" else config.lr, config.weight_decay if role == "weight" else 0.0)
             groups.setdefault(key, []).append(parameter)
 
         # what a schedule starts from is said here: a state that is restored does not hold it
@@ -126,8 +122,7 @@ class Trainer:
     @property
     def eval_every(self) -> int:
         """Epochs between validations."""
-        default = {"classification": 1, "links": 5, "reconstruction": 50}[self.task.name]
-        return self.config.eval_every or default
+        return self.config.eval_every or self.task.eval_every
 
     @property
     def finished(self) -> bool:
@@ -136,7 +131,7 @@ class Trainer:
 
     # --- one step --------------------------------------------------------------------------------------------------
 
-    def run(self, report: Callable[[Progress], None] | None = None, until: Callable[[], bool] | None = None) -> None:
+    def run(self, report: Callable[[Validation], None] | None = None, until: Callable[[], bool] | None = None) -> None:
         """Train to the end, or until asked to stop.
 
         Args:
@@ -149,7 +144,7 @@ class Trainer:
         every, epochs = self.eval_every, self.config.epochs
         began = time.perf_counter()
         while not self.finished:
-            loss = self._step()
+            loss = self._train_epoch()
             self.epoch += 1
             progress = self._validate(loss) if self.epoch % every == 0 or self.epoch == epochs else None
             now = time.perf_counter()
@@ -162,33 +157,32 @@ class Trainer:
         if self.finished:
             self._recording = None  # and the memory it holds
 
-    def _step(self) -> Tensor:
+    def _train_epoch(self) -> Tensor:
+        """Take the steps of an epoch; return the losses of the last."""
         self._schedule()
         self.predictor.train()
         if not self.batched:
-            self.predictor.advance(self.epoch, self.config.epochs)
-        if not self._static:
-            return self._compute(*self._inputs())
-        self._recording = self._recording or Recording(partial(self._compute, *self._inputs()))
-        return self._recording.step()
+            self.predictor.encoder.advance(self.epoch, self.config.epochs)
+        if self._recording is not None:
+            return self._recording.step()
+        losses = torch.empty(0)
+        shared = Randomness(self.seeds, self.config.split_seed, self.epoch, self.fabric.device)
+        for batch in self.task.loader.batches(shared):
+            if self._static:
+                self._recording = Recording(partial(self._step, batch))
+                return self._recording.step()
+            losses = self._step(batch)
+        return losses
 
-    def _inputs(self) -> tuple[list[tuple[Tensor, ...]], _Inputs]:
-        """Draw what the step needs for each seed, and the graph for all."""
-        drawn = [self.task.draw(self._generator(seed, _NEGATIVES)) for seed in self.seeds]
-        return drawn, self.task.inputs("train", self.task.thinned_graph(self._generator(self.config.split_seed, _EDGES)))
-
-    def _compute(self, drawn: list[tuple[Tensor, ...]], inputs: _Inputs) -> Tensor:
+    def _step(self, batch: Batch) -> Tensor:
         self.optimiser.zero_grad()
         with self._foreign_randomness():
-            losses = self._call("loss", drawn, inputs=inputs)
+            losses = self._call("loss", batch)
         self.fabric.backward(losses.sum())
         if self.config.clip is not None:
             self._clip(self.config.clip)
         self.optimiser.step()
         return losses.detach()  # whoever keeps it should not keep the graph of the step
-
-    def _generator(self, seed: int, stream: int) -> torch.Generator:
-        return torch.Generator(self.fabric.device).manual_seed(mixed_key(seed, self.epoch, stream))
 
     def _schedule(self) -> None:
         if self.config.schedule == "cosine":
@@ -208,44 +202,37 @@ class Trainer:
             shape = (count, *[1] * (gradient.ndim - 1)) if self.batched else ()
             gradient.mul_(scale.reshape(shape).to(gradient.dtype))
 
-    def _call(
-        self,
-        method: str,
-        arguments: Sequence[tuple[Tensor, ...]],
-        parameters: dict[str, Tensor] | None = None,
-        inputs: _Inputs | None = None,
-    ) -> Tensor:
-        """Call a method of every seed's predictor; results are stacked for a batch.
+    def _call(self, method: str, batch: Batch, parameters: dict[str, Tensor] | None = None) -> Tensor:
+        """Call a method of every seed's predictor; results are stacked for a batch of seeds.
 
         Args:
             method: Name of the method.
-            arguments: What it takes beside features and graph, for each seed; tensors that all seeds share are not copied.
+            batch: Its arguments.
             parameters: Other parameters than the current ones.
-            inputs: Other features and another graph than the task's.
         """
-        inputs = inputs or (self.task.x, self.task.graph)
-        training = self.predictor.training
+        keys = self._dropout_keys()
+        inputs = (method, batch.x, batch.graph, *batch.targets)
         if not self.batched:
-            keys = dropout_keys(self.predictor, self.seeds[0], self.epoch) if training else {}
+            inputs += batch.drawn[0] if batch.drawn else ()
             for name, module in self.predictor.named_modules():
                 if isinstance(module, Dropout):
                     module.key = keys.get(f"{name}.key")
             if parameters is None:
-                return self.predictor(method, *inputs, *arguments[0])  # type: ignore[no-any-return]
-            return functional_call(self.predictor, parameters, (method, *inputs, *arguments[0]))  # type: ignore[no-any-return]
-        keys = dropout_keys(self.predictor, self.seeds, self.epoch) if training else {}
-        shared = [all(each is column[0] for each in column) for column in zip(*arguments, strict=True)]
-        rest = [
-            column[0] if same else torch.stack(column)
-            for column, same in zip(zip(*arguments, strict=True), shared, strict=True)
-        ]
+                return self.predictor(*inputs)  # type: ignore[no-any-return]
+            return functional_call(self.predictor, parameters, inputs)  # type: ignore[no-any-return]
 
-        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *rest: Tensor) -> Tensor:
-            return functional_call(self.predictor, (parameters, buffers), (method, *inputs, *rest))  # type: ignore[no-any-return]
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *drawn: Tensor) -> Tensor:
+            return functional_call(self.predictor, (parameters, buffers), (*inputs, *drawn))  # type: ignore[no-any-return]
 
-        batched = torch.vmap(one, in_dims=(0, 0, *(None if same else 0 for same in shared)))
-        result: Tensor = batched(self.parameters if parameters is None else parameters, self.buffers | keys, *rest)
+        drawn = [torch.stack(column) for column in zip(*batch.drawn, strict=True)]
+        result: Tensor = torch.vmap(one)(self.parameters if parameters is None else parameters, self.buffers | keys, *drawn)
         return result
+
+    def _dropout_keys(self) -> dict[str, Tensor]:
+        """Return what every dropout draws from in this epoch; nothing outside training."""
+        if not self.predictor.training:
+            return {}
+        return dropout_keys(self.predictor, self.seeds if self.batched else self.seeds[0], self.epoch)
 
     @contextmanager
     def _foreign_randomness(self) -> Iterator[None]:
@@ -260,11 +247,11 @@ class Trainer:
     # --- what is kept ----------------------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def _validate(self, loss: Tensor) -> Progress:
+    def _validate(self, loss: Tensor) -> Validation:
         """Score all seeds on validation, keep the parameters of those that got better, stop those that do not."""
         score = self._selection()
         active = ~self.stopped
-        settled = self.predictor.settled(self.config.epochs)
+        settled = self.predictor.encoder.settled(self.config.epochs)
         # what was found while a model was still held back is not the model that was asked for
         early = (self.best_epoch <= settled) & (self.epoch > settled)
         better = ((score > self.best_score) | early) & active
@@ -285,12 +272,12 @@ class Trainer:
                 raise Diverged(
                     f"training diverged: {what} of seed {seed} at epoch {self.epoch} is not finite; try a smaller lr"
                 )
-        return Progress(self.epoch, losses, scores, best, [bool(goes) for goes in going])
+        return Validation(self.epoch, losses, scores, best, [bool(goes) for goes in going])
 
     def _selection(self) -> Tensor:
         """Return the validation score of each seed, NaN where its predictions are not finite."""
         self.predictor.eval()
-        prediction = self._call("predict", [self.task.queries("val")] * len(self.seeds), inputs=self.task.inputs("val"))
+        prediction = self._call("predict", self.task.loader.scored("val"))
         each = prediction if self.batched else prediction.unsqueeze(0)
         finite = torch.isfinite(each).flatten(1).all(1).tolist()
         nothing = torch.tensor(torch.nan, dtype=torch.float64, device=each.device)
@@ -303,17 +290,18 @@ class Trainer:
     def results(self) -> list[dict[str, Any]]:
         """Return the scores of each seed's best model, on validation and test."""
         self.predictor.eval()
-        splits: tuple[Split, ...] = ("test",) if self.task.name == "reconstruction" else ("val", "test")
+        splits: tuple[Split, ...] = ("val", "test") if self.task.held_out else ("test",)
+        loader = self.task.loader
         predictions = {
-            split: self._call("predict", [self.task.queries(split)] * len(self.seeds), self.best_parameters) for split in splits
+            split: self._call("predict", loader.scored(split, whole=True), self.best_parameters) for split in splits
         }
         found = []
         for index, seed in enumerate(self.seeds):
-            space = self._best_predictor(index).space
-            scores: dict[str, Scores] = {
-                split: self.task.score(prediction[index] if self.batched else prediction, split, space)
-                for split, prediction in predictions.items()
-            }
+            with self.best_predictor(index) as predictor:
+                scores: dict[str, Scores] = {
+                    split: self.task.score(prediction[index] if self.batched else prediction, split, predictor.space)
+                    for split, prediction in predictions.items()
+                }
             found.append({"seed": seed, "best_epoch": int(self.best_epoch[index]), **scores})
         return found
 
@@ -321,17 +309,24 @@ class Trainer:
         """Return the best parameters of a seed."""
         return {name: tensor[index] if self.batched else tensor for name, tensor in self.best_parameters.items()}
 
-    def _best_predictor(self, index: int) -> Predictor:
-        seed = self.seeds[index]
-        predictor = self._fresh(seed, getattr(torch, self.config.precision))
-        predictor.load_state_dict(self.weights(index), strict=False)
-        return predictor.eval().requires_grad_(False)
+    @contextmanager
+    def best_predictor(self, index: int) -> Iterator[Predictor]:
+        """Lend the model of a seed with its best parameters, for as long as the block lasts."""
+        predictor = self.predictors[index]
+        training = predictor.training
+        current = {name: parameter.detach().clone() for name, parameter in predictor.named_parameters()}
+        predictor.eval().load_state_dict(self.weights(index), strict=False)
+        try:
+            yield predictor
+        finally:
+            predictor.train(training).load_state_dict(current, strict=False)
 
     @torch.no_grad()
     def embedding(self, index: int) -> tuple[Tensor, Space]:
         """Return the best embedding of a seed, points of shape ``(N, d)``, and the space they live in."""
-        predictor = self._best_predictor(index)
-        return predictor.embed(self.task.x, self.task.graph), predictor.space
+        with self.best_predictor(index) as predictor:
+            points = predictor.embed(self.task.x, self.task.graph)
+            return points, copy.deepcopy(predictor.space).requires_grad_(False)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return everything that :meth:`restore` needs."""
@@ -376,6 +371,3 @@ class Trainer:
         self.epoch = int(about["epoch"])
         self.seconds = float(about.get("seconds", 0.0))
 
-
-def _is_curvature(name: str) -> bool:
-    return name.endswith((".free_beta", ".k"))

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 
-from qgcn.training.config import Config
+from qgcn.tasks import Config
 
 __all__ = ["determinism", "environment_of", "fabric_of", "freed_memory_kept", "stop_signals"]
 

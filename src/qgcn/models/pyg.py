@@ -1,0 +1,128 @@
+"""The Euclidean networks of PyTorch Geometric, with the constructor and the methods of our own."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import torch
+from pydantic import Field as Setting
+from torch import Tensor, nn
+from torch_geometric.nn import GAT, GCN, MLP, GraphSAGE, SGConv
+
+from qgcn.manifolds import Space, parse_space
+from qgcn.models.encoder import Capabilities, Encoder, Options
+from qgcn.nn import adjacency
+
+__all__ = ["EuclideanNetwork", "EuclideanOptions"]
+
+
+class EuclideanOptions(Options):
+    """Options of PyTorch Geometric's networks."""
+
+    layers: int = Setting(2, ge=1, le=64, description="Number of layers.")
+    hidden: str | None = Setting(None, description="Space of all layers but the last; the same as the last if not given.")
+    activation: Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"] = Setting(
+        "relu", description="Activation between layers."
+    )
+    dropout: float = Setting(0.0, ge=0, lt=1, description="Share of coordinates dropped.")
+    feature_dropout: float = Setting(0.0, ge=0, lt=1, description="Share of input features dropped.")
+
+
+class EuclideanNetwork(Encoder):
+    """A network of PyTorch Geometric, with the constructor and the methods of :class:`TangentNetwork`.
+
+    Args:
+        in_features: Number of features.
+        space: A Euclidean space, whose size is that of the outputs.
+        kind: ``gcn``, ``gat``, ``sage``, ``sgc`` or ``mlp``.
+        layers: Number of layers.
+        hidden: A Euclidean space, whose size is that of all layers but the last; ``space`` if none is given.
+        activation: Name of the activation between layers.
+        dropout: Share of coordinates dropped between layers, in training.
+        feature_dropout: Share of the input features dropped, in training.
+
+    Shapes:
+        - **input:** features ``(N, in_features)``, sparse CSR only for ``gcn`` and ``gat``; ``edge_index`` of shape ``(2, E)``,
+          or for ``gcn`` a normalised sparse CSR adjacency
+        - **output:** points ``(N, d)``
+    """
+
+    Options: ClassVar[type[Options]] = EuclideanOptions
+    KINDS: ClassVar[dict[str, Any]] = {"gcn": GCN, "gat": GAT, "sage": GraphSAGE, "mlp": None, "sgc": None}
+
+    def __init__(
+        self,
+        in_features: int,
+        space: Space | str,
+        *,
+        kind: str,
+        layers: int = 2,
+        hidden: Space | str | None = None,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        feature_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if kind not in self.KINDS:
+            raise ValueError(f"kind must be one of {', '.join(self.KINDS)}, got {kind!r}")
+        if layers < 1:
+            raise ValueError(f"layers must be at least 1, got {layers}")
+        space, inner = _euclidean(space, kind), _euclidean(hidden or space, kind)
+        self.kind = kind
+        self.in_features = in_features
+        self.space = space
+        self.feature_dropout = nn.Dropout(feature_dropout)
+        act = None if activation == "identity" else activation
+        if kind == "sgc":
+            self.network: nn.Module = SGConv(in_features, space.dim, K=layers)
+        elif kind == "mlp":
+            sizes = [in_features, *[inner.dim] * (layers - 1), space.dim]
+            self.network = MLP(sizes, act=act, dropout=dropout, norm=None)
+        else:
+            arguments = (in_features, inner.dim, layers, space.dim)
+            given = {"normalize": False} if kind == "gcn" else {}  # the adjacency is normalised already
+            self.network = self.KINDS[kind](*arguments, dropout=dropout, act=act, **given)
+
+    @classmethod
+    def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
+        """Return what a network can do: GCN takes a matrix, which saves normalising it and is several times faster."""
+        kind = options["kind"]
+        return Capabilities(
+            graph="matrix" if kind == "gcn" else "none" if kind == "mlp" else "edges",
+            sparse_features=kind in ("gcn", "gat"),  # they multiply features with weights before anything else
+            batchable=False,
+            keyed=False,
+            classifies=True,
+        )
+
+    @classmethod
+    def check(cls, space: Space, options: Mapping[str, Any]) -> None:
+        """Raise if a layer is not Euclidean."""
+        _euclidean(options.get("hidden") or space, options["kind"])
+
+    def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+        """Map features to points."""
+        return self.tangent(x, edge_index)
+
+    def tangent(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+        """Map features to tangent vectors at the origin, which are the points themselves."""
+        if self.kind == "gcn" and edge_index is not None and edge_index.layout == torch.strided:
+            edge_index = adjacency(edge_index, x.shape[0]).to(x.dtype)
+        if x.layout == torch.sparse_csr:  # dropping the zeros too would change nothing but the time
+            x = torch.sparse_csr_tensor(
+                x.crow_indices(), x.col_indices(), self.feature_dropout(x.values()), x.shape, check_invariants=False
+            )
+        else:
+            x = self.feature_dropout(x)
+        result: Tensor = self.network(x, edge_index) if self.kind != "mlp" else self.network(x)
+        return result
+
+    def extra_repr(self) -> str:
+        """Show the spaces."""
+        return f"{self.in_features} -> {self.space}"
+
+
+def _euclidean(space: Space | str, kind: str) -> Space:
+    space = parse_space(space) if isinstance(space, str) else space
+    if space.kind != "E":
+        raise ValueError(f"{kind} lives in a Euclidean space such as E16, got {space}")
+    return space

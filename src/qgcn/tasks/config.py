@@ -1,0 +1,263 @@
+"""The settings of a run: one schema for files, flags and Python.
+
+A config is what every run has, what its task adds, and the options of its model's encoder: a union, told apart by the keys
+``task`` and ``model``.
+"""
+
+import copy
+import difflib
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
+from pydantic.fields import FieldInfo
+
+from qgcn.manifolds import parse_space
+from qgcn.models import MODELS, Capabilities, Model, Options, find_model
+from qgcn.tasks.registry import TASKS, find_task
+
+__all__ = ["Config", "config_type", "read_config", "settings_of"]
+
+GONE = {"convolve": "coordinates are not smoothed any more"}
+"""Keys of former versions."""
+
+
+class _Data(BaseModel):
+    task: str = Field(description="Task.")
+    data: str = Field(description="Name of a data set, or path of a graph: CSV, TSV, npz, GraphML.")
+    features: str | None = Field(None, description="File of node features: CSV or TSV with ids first, npz or npy.")
+    labels: str | None = Field(None, description="File of node labels: CSV or TSV, id and label.")
+    degree_features: bool = Field(False, description="Append a one-hot of min(degree, 5), of training edges only.")
+    one_hot: bool = Field(False, description="Append a one-hot of each node to its features.")
+    row_normalize: bool = Field(False, description="Divide each node's features by the sum of their magnitudes.")
+
+
+class _Model(BaseModel):
+    model: str = Field("qgcn", description="Name of the model.")
+    space: str = Field(
+        "", description="Space of the embedding: E16, H16, S16, Q15,1, H8xS8, ...; on the command line auto:16 has one chosen."
+    )
+    edge_dropout: float = Field(0.0, ge=0, lt=1, description="Share of edges without messages in a training step.")
+
+
+class _Training(BaseModel):
+    epochs: int = Field(200, ge=1, description="Maximum number of epochs.")
+    patience: int | None = Field(None, ge=1, description="Stop after this many epochs without a better score.")
+    lr: float = Field(0.01, gt=0, description="Learning rate.")
+    curvature_lr: float = Field(0.0001, gt=0, description="Learning rate of the curvatures.")
+    weight_decay: float = Field(0.0, ge=0, description="L2 regularisation of the weights.")
+    adam_decay: float = Field(0.999, gt=0, lt=1, description="Decay of Adam's second moments.")
+    schedule: Literal["constant", "cosine"] = Field("constant", description="Learning rate over time.")
+    clip: float | None = Field(None, gt=0, description="Clip gradients to this norm.")
+    eval_every: int | None = Field(None, ge=1, description="Epochs between validations; the task's own number if not given.")
+
+
+class _Machine(BaseModel):
+    seed: int = Field(0, ge=0, lt=2**31, description="First seed.")
+    seeds: int = Field(1, ge=1, le=10000, description="Number of seeds; mean and deviation are reported.")
+    split_seed: int = Field(0, ge=0, lt=2**31, description="Seed of the split, the same for all seeds.")
+    batch_seeds: bool = Field(True, description="Train all seeds as one batched model where that is possible.")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="Device to train on.")
+    precision: Literal["float32", "float64"] = Field("float32", description="Type of all numbers.")
+    deterministic: bool = Field(False, description="Insist on deterministic algorithms on a GPU.")
+    checkpoint_seconds: float = Field(10.0, ge=0, description="Time between checkpoints: what a killed run loses at most.")
+
+
+_PANELS: dict[str, type[BaseModel]] = {
+    "Data": _Data,
+    "Model": _Model,
+    "Training": _Training,
+    "Seeds and device": _Machine,
+}
+
+
+class Config(_Machine, _Training, _Model, _Data):
+    """Everything a run depends on; the same keys on the command line, with ``-`` for ``_``.
+
+    :meth:`checked` builds the config of a task and a model. A task subclasses it to add settings of its own and to say, in
+    ``defaults``, what a setting of every run or of an encoder is if not given.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
+
+    defaults: ClassVar[dict[str, Any]] = {}
+    """Defaults of the task where they are not those of the keys."""
+    option_names: ClassVar[tuple[str, ...]] = ()
+    """Names of the keys that are options of the encoder."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, values: Any) -> Any:
+        """Take the task's default of a key for ``None``."""
+        if isinstance(values, dict) and values.get("space") == "":
+            raise ValueError("space must name a space such as Q15,1, got an empty name")
+        return {name: value for name, value in values.items() if value is not None or cls.defaults.get(name) is None}
+
+    @field_validator("data")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("a data set or a file is needed")
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Config":
+        space = self.space or find_model(self.model).default_space
+        object.__setattr__(self, "space", str(parse_space(space)))
+        if (hidden := getattr(self, "hidden", None)) is not None:
+            object.__setattr__(self, "hidden", str(parse_space(hidden)))
+        self.model_entry.check(parse_space(self.space), self.options)
+        if self.capabilities.learns_nodes:
+            self._check_idle()
+        find_task(self.task).check(self)
+        return self
+
+    def _check_idle(self) -> None:
+        """Raise if a setting is given that does nothing for a model without features and graph."""
+        for name in ("degree_features", "one_hot", "row_normalize", "weight_decay", "edge_dropout"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(
+                    f"{name} has no effect on the model {self.model}, which learns coordinates alone; try model qgcn"
+                )
+
+    @property
+    def model_entry(self) -> Model:
+        """The named model."""
+        return find_model(self.model, self.space)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the encoder by name."""
+        return {name: getattr(self, name) for name in self.option_names}
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do with these options in this space."""
+        return self.model_entry.capabilities(parse_space(self.space), self.options)
+
+    def coordinates_kept(self) -> int:
+        """Return the number of coordinates of a node that a training step keeps, in all layers together."""
+        return self.model_entry.encoder.width(parse_space(self.space), self.options)
+
+    def changed(self) -> dict[str, Any]:
+        """Return the settings that are not at their defaults; task, data, model and space are left out."""
+        told = ("task", "data", "model", "space")
+        default = {name: field.default for name, field in type(self).model_fields.items()}
+        return {name: value for name, value in self.model_dump().items() if name not in told and value != default[name]}
+
+    @classmethod
+    def checked(cls, values: dict[str, Any], origin: str = "", elsewhere: Collection[str] = ()) -> "Config":
+        """Build a config; an error is one line that names the key.
+
+        Args:
+            values: Keys and values.
+            origin: Where they come from, for the message.
+            elsewhere: Keys that do not come from there.
+        """
+
+        def where(key: str) -> str:
+            return f" in {origin}" if origin and key not in elsewhere else ""
+
+        kind = _type_of(values)
+        own = {}
+        for key, value in values.items():
+            if key in kind.model_fields:
+                own[key] = value
+            else:
+                _refuse(key, value, values, kind, where(key))
+        try:
+            return kind(**own)
+        except ValidationError as error:
+            first = error.errors()[0]
+            message = first["msg"].removeprefix("Value error, ")
+            if not first["loc"]:
+                raise ValueError(message) from None
+            name = str(first["loc"][0])
+            given = "" if first["type"] == "missing" else f", got {first['input']!r}"
+            raise ValueError(f"{name}{where(name)}: {message[0].lower()}{message[1:]}{given}") from None
+
+
+def _type_of(values: dict[str, Any]) -> type[Config]:
+    """Return the class of the config that ``task`` and ``model`` ask for."""
+    base = find_task(values.get("task")).Config
+    name = _text(values.get("model")) or base.defaults.get("model") or Config.model_fields["model"].default
+    return config_type(base, find_model(name, _text(values.get("space"))).encoder.Options)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+@cache
+def config_type(base: type[Config], options: type[Options]) -> type[Config]:
+    """Join the settings of a task and the options of an encoder, with the task's defaults."""
+    fields = base.model_fields | options.model_fields
+    told = {name: field for name, field in fields.items() if name not in base.model_fields or name in base.defaults}
+    definitions: dict[str, Any] = {}
+    for name, field in told.items():
+        own = copy.copy(field)
+        own.default = base.defaults.get(name, field.default)
+        definitions[name] = (field.annotation, own)
+    made: type[Config] = create_model(f"{base.__name__}With{options.__name__}", __base__=base, **definitions)
+    made.option_names = tuple(options.model_fields)
+    return made
+
+
+def settings_of(task: str) -> dict[str, tuple[FieldInfo, str]]:
+    """Return every key of a task's configs, whatever the model, with the panel of the command line it belongs to."""
+    base = find_task(task).Config
+    found: dict[str, tuple[FieldInfo, str]] = {}
+    for name, field in base.model_fields.items():
+        home = next((panel for panel, part in _PANELS.items() if name in part.model_fields), task.capitalize())
+        found[name] = (field, home)
+    for models in MODELS.values():
+        for model in models:
+            found |= {name: (field, "Model") for name, field in model.encoder.Options.model_fields.items() if name not in found}
+    return found
+
+
+def _refuse(key: str, value: Any, values: dict[str, Any], kind: type[Config], where: str) -> None:
+    """Raise for a key that a config does not have, unless it is another task's or model's at its default."""
+    if key in GONE:
+        raise ValueError(f"the key {key!r}{where} is gone, {GONE[key]}: leave it out")
+    owners = {task: settings_of(task)[key][0] for task in TASKS if key in settings_of(task)}
+    if not owners:
+        near = difflib.get_close_matches(str(key), kind.model_fields, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(kind.model_fields)})"
+        raise ValueError(f"unknown key {key!r}{where}{hint}")
+    usual = [TASKS[task].Config.defaults.get(key, field.default) for task, field in owners.items()]
+    if value is None or value in usual:
+        return
+    task = values["task"]
+    if task in owners:
+        raise ValueError(f"{key}{where}: the model {values.get('model') or kind.model_fields['model'].default} has no such option")
+    raise ValueError(f"{key}{where} is a setting of {' and '.join(owners)}, not of {task}")
+
+
+def read_config(path: str | Path) -> dict[str, Any]:
+    """Read a YAML file of keys and values.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is not YAML, or not a list of keys.
+    """
+    path = Path(path)
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no config file {path}") from None
+    except OSError as error:
+        raise type(error)(f"cannot read config file {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not YAML: it is no text") from None
+    except yaml.YAMLError as error:
+        problem = " ".join(str(getattr(error, "problem", error)).split())
+        mark = getattr(error, "problem_mark", None)
+        raise ValueError(f"{path} is not YAML: {problem}" + (f" (line {mark.line + 1})" if mark else "")) from None
+    if not isinstance(values, dict):
+        kind = "nothing" if values is None else type(values).__name__
+        raise ValueError(f"{path} must hold keys and values such as 'epochs: 100', got {kind}")
+    return {str(key): value for key, value in values.items()}

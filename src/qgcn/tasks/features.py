@@ -1,0 +1,71 @@
+"""Features of nodes as a model takes them: checked, normalised, extended, dense or sparse."""
+
+import torch
+from torch import Tensor
+
+from qgcn.data import degree_one_hot
+from qgcn.nn import to_csr
+
+__all__ = ["check_features", "extended", "laid_out", "normalize_rows"]
+
+SPARSE_BELOW = 0.25
+"""Share of entries that are not zero under which a matrix of features is multiplied faster as a sparse one."""
+
+
+def extended(
+    x: Tensor | None,
+    edges: Tensor,
+    num_nodes: int,
+    *,
+    degree_features: bool = False,
+    row_normalize: bool = False,
+    one_hot: bool = False,
+    extra: Tensor | None = None,
+) -> Tensor:
+    """Return the features of all nodes, dense or sparse COO, shape ``(N, n)``; a one-hot of each node if there are none.
+
+    Args:
+        x: Features, shape ``(N, F)``.
+        edges: Edges that messages pass along, shape ``(2, E)``: a degree that counted held-out edges would tell of them.
+        num_nodes: Number of nodes.
+        degree_features: Append a one-hot of ``min(degree, 5)``.
+        row_normalize: Divide each node's features by their sum of magnitudes.
+        one_hot: Append a one-hot of each node, so that a node can be learned beyond what it shows.
+        extra: Further features, appended as they are: an embedding learned elsewhere.
+    """
+    if degree_features:
+        columns = degree_one_hot(edges, num_nodes)
+        x = columns if x is None else torch.cat((x, columns), dim=1)
+    if x is not None:
+        check_features(x)
+        x = normalize_rows(x) if row_normalize else x
+    if x is None or one_hot:
+        identity = torch.sparse.spdiags(torch.ones(1, num_nodes), torch.zeros(1, dtype=torch.int64), (num_nodes,) * 2)
+        x = identity if x is None else torch.cat((x.to_sparse(), identity), dim=1)
+    if extra is not None:
+        check_features(extra)
+        x = torch.cat((x, extra), dim=1) if x.layout == torch.strided else torch.cat((x, extra.to_sparse()), dim=1)
+    return x
+
+
+def check_features(x: Tensor) -> None:
+    """Raise if a feature is not finite, and name its node."""
+    finite = torch.isfinite(x)
+    if not bool(finite.all()):
+        node, column = (~finite).nonzero()[0].tolist()
+        raise ValueError(f"features must be finite, but feature {column} of node {node} is {x[node, column].item()}")
+
+
+def laid_out(x: Tensor, sparse: bool) -> Tensor:
+    """Store features as a model multiplies them fastest: sparse if most are zero and the model takes that."""
+    if not sparse:
+        return x if x.layout == torch.strided else x.to_dense()
+    if x.layout == torch.strided and float((x != 0).float().mean()) >= SPARSE_BELOW:
+        return x
+    return to_csr(x)
+
+
+def normalize_rows(x: Tensor) -> Tensor:
+    """Divide each row by its sum of magnitudes; rows of zeros stay."""
+    total = x.abs().sum(dim=1, keepdim=True)
+    return x / torch.where(total > 0, total, 1)

@@ -1,0 +1,49 @@
+"""A network with the decoder of a task."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from torch import Tensor, nn
+
+from qgcn.manifolds import Space
+from qgcn.models import Encoder
+
+__all__ = ["Predictor"]
+
+
+class Predictor(nn.Module, ABC):
+    """A network with the decoder of a task.
+
+    Every method is reached through :meth:`forward`, because ``torch.func.functional_call``, which trains many seeds at once,
+    calls nothing else.
+
+    Args:
+        encoder: The network.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, method: str, *arguments: Any) -> Tensor:
+        """Call a method by name."""
+        result: Tensor = getattr(self, method)(*arguments)
+        return result
+
+    @abstractmethod
+    def loss(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+        """Return the training loss, shape ``()``, from a batch's features, graph and targets."""
+
+    @abstractmethod
+    def predict(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+        """Return what the task's score is computed from."""
+
+    def embed(self, x: Any, graph: Any) -> Tensor:
+        """Return the embedding, points of shape ``(N, d)``."""
+        points: Tensor = self.encoder(x, graph)
+        return points
+
+    @property
+    def space(self) -> Space:
+        """The space of the embedding."""
+        return self.encoder.space

@@ -1,0 +1,306 @@
+"""A task: one file that owns its settings, split, decoder, loss, score and wording.
+
+An instance is a problem: the data and the split of one graph. It yields batches, and builds the models that solve it.
+"""
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+from qgcn.manifolds import Space
+from qgcn.models import Capabilities, Encoder
+from qgcn.nn import EdgeDropout, adjacency
+from qgcn.tasks.batches import FullBatch, Loader
+from qgcn.tasks.config import Config
+from qgcn.tasks.features import extended, laid_out
+from qgcn.tasks.insights import Column, Quality
+from qgcn.tasks.predictor import Predictor
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["Rung", "Scores", "Split", "Task"]
+
+Split = Literal["train", "val", "test"]
+Scores = dict[str, float]
+ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One round of trials: such a share of all spaces takes part, each for so many epochs with so many seeds."""
+
+    share: float
+    epochs: int
+    seeds: int
+
+    def places(self, spaces: int) -> int:
+        """Return how many of so many spaces take part; two at least, so that there is something to compare."""
+        return min(spaces, max(2, math.floor(self.share * spaces)))
+
+
+class Task(ABC, Generic[ConfigT]):
+    """Data, split and score of a task.
+
+    A subclass registers itself with :func:`~qgcn.tasks.register_task`; nothing else has to know of it.
+
+    Args:
+        data: The graph.
+        config: The settings; those of this task.
+        split: The split, as :meth:`make_split` returned it; drawn anew if not given.
+        device: Device of all tensors.
+    """
+
+    name: ClassVar[str]
+    metric: ClassVar[str]
+    """The score by which models are chosen on validation; larger is better."""
+    Config: ClassVar[type[Config]]
+    """Settings and defaults."""
+    eval_every: ClassVar[int] = 1
+    """Epochs between validations if not asked for."""
+    batchable: ClassVar[bool] = True
+    """Whether several seeds can be trained as one batch."""
+    held_out: ClassVar[bool] = True
+    """Whether something is held out: otherwise the score is of what was trained on, and there is no validation."""
+    directed: ClassVar[bool] = False
+    """Whether the direction of edges matters; otherwise the graph is made undirected."""
+    needs_labels: ClassVar[bool] = False
+    """Whether nodes need labels."""
+    learns_nodes: ClassVar[bool] = False
+    """Whether coordinates of the nodes alone are a solution."""
+    rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 25, 1), Rung(1 / 3, 50, 1), Rung(1 / 6, 80, 2))
+    """Rounds of trials that choose a space; together at most a fifth of training every space in full with two seeds."""
+    trial_nodes: ClassVar[int | None] = None
+    """Nodes beyond which trials are made on a connected part of the graph; never if not given."""
+
+    # --- words -------------------------------------------------------------------------------------------------------
+
+    purpose: ClassVar[str] = ""
+    """One sentence on the task, for the command line."""
+    example: ClassVar[str] = ""
+    """A command to copy."""
+    aim: ClassVar[str] = ""
+    """What a model places points for, as the end of a sentence."""
+    titles: ClassVar[dict[str, str]] = {}
+    """Names of scores as they are shown, where they are not those of the results."""
+    plain_scores: ClassVar[frozenset[str]] = frozenset()
+    """Scores that are no shares, and not shown in per cent."""
+
+    def __init__(
+        self,
+        data: "Data",
+        config: ConfigT,
+        *,
+        split: Mapping[str, Tensor] | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if data.num_nodes is None or data.num_nodes < 2:
+            raise ValueError(f"a graph needs at least 2 nodes, got {data.num_nodes}")
+        self.source = data
+        self.data = data
+        self.config = config
+        self.device = torch.device(device)
+        self.num_nodes = int(data.num_nodes)
+        self.split: dict[str, Tensor] = self.make_split(self.data, config) if split is None else dict(split)
+        self.prepare()
+        edges, weights = self.message_edges()
+        self._inputs = _Inputs(edges, weights, self._features(edges), self.num_nodes)
+        self._configure()
+
+    @classmethod
+    def of(cls, data: "Data", **settings: Any) -> Self:
+        """Build the problem of a graph from settings by name."""
+        named = {"task": cls.name, "data": str(getattr(data, "name", None) or "graph")}
+        return cls(data, cast("ConfigT", Config.checked(named | settings)))
+
+    def reconfigured(self, config: Config) -> Self:
+        """Return the same problem for another model, space or training; data, split and matrices are shared."""
+        made = copy.copy(self)
+        made.config = cast("ConfigT", config)
+        made._configure()
+        return made
+
+    def _configure(self) -> None:
+        """Lay out features and graph as the model takes them."""
+        config = self.config
+        self.capabilities: Capabilities = config.capabilities
+        dtype = getattr(torch, config.precision)
+        self.x = self._inputs.features(self.capabilities.sparse_features, self.device, dtype)
+        self.in_features = int(self.x.shape[1])
+        self.graph, self.thinning = self._inputs.graph(
+            self.capabilities.graph == "matrix", self.device, dtype, config.options.get("aggregation", "sym"), config.edge_dropout
+        )
+        self.loader: Loader = FullBatch(self)
+
+    def _features(self, edges: Tensor) -> Tensor:
+        config = self.config
+        return extended(
+            self.node_features(),
+            edges,
+            self.num_nodes,
+            degree_features=config.degree_features,
+            row_normalize=config.row_normalize,
+            one_hot=config.one_hot,
+            extra=self.extra_features(),
+        )
+
+    # --- what a task decides -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Raise ``ValueError`` if settings do not go together."""
+        if config.capabilities.learns_nodes and not cls.learns_nodes:
+            raise ValueError(f"the model {config.model} learns coordinates of nodes, nothing for {cls.name}; try qgcn")
+
+    @classmethod
+    def make_split(cls, data: "Data", config: ConfigT) -> dict[str, Tensor]:
+        """Draw what is held out, as tensors by name that a run keeps; nothing if the graph's own masks say it."""
+        return {}
+
+    def prepare(self) -> None:
+        """Check the data, and move what the task needs of it to the device."""
+
+    @abstractmethod
+    def message_edges(self) -> tuple[Tensor, Tensor | None]:
+        """Return the edges that messages may pass along, shape ``(2, E)``, and their weights."""
+
+    def node_features(self) -> Tensor | None:
+        """Return the features of the nodes that the model may see."""
+        return getattr(self.data, "x", None)
+
+    def extra_features(self) -> Tensor | None:
+        """Return further features, shape ``(N, n)``, which are not normalised."""
+        return None
+
+    @abstractmethod
+    def build_predictor(self) -> Predictor:
+        """Build a network with its decoder, weights drawn from PyTorch's global generator."""
+
+    def build_encoder(self, space: str | None = None, **changes: Any) -> Encoder:
+        """Build the network alone, with other options if need be."""
+        config = self.config
+        return config.model_entry.build(self.in_features, space or config.space, config.options | changes)
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Draw what a training step needs beside its targets; the same shapes every time."""
+        return ()
+
+    def targets(self, split: Split) -> tuple[Tensor, ...]:
+        """Return the arguments of the predictor's loss (``train``) or prediction beside features and graph."""
+        return ()
+
+    def inputs(self, split: Split, graph: Any = None) -> tuple[Any, Any]:
+        """Return the features and the graph, or as much of them as a split needs.
+
+        Args:
+            split: Part of the data that is trained on or scored.
+            graph: Another graph than the task's: one with edges left out.
+        """
+        return self.x, self.graph if graph is None else graph
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every training step is the same computation on the same tensors, so that it can be recorded."""
+        return False
+
+    @abstractmethod
+    def selection(self, prediction: Tensor, space: Space) -> Tensor:
+        """Return the validation score by which one model is chosen, float64, shape ``()``, on the device.
+
+        Args:
+            prediction: Of one model.
+            space: The space of its embedding; in a batch of models, of any of them.
+        """
+
+    @abstractmethod
+    def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
+        """Score one model's prediction on a split."""
+
+    # --- what it says ------------------------------------------------------------------------------------------------
+
+    def scored_on(self) -> str:
+        """Return what the scores are of, in a few words."""
+        return "test"
+
+    def outcome(self, value: str) -> str:
+        """Return how a run ended in a sentence, given the score as text."""
+        return f"Its {self.titles.get(self.metric, self.metric)} is {value}."
+
+    def caution(self) -> str:
+        """Return a warning that belongs to every result, or nothing."""
+        return ""
+
+    def remarks(self) -> list[str]:
+        """Return remarks on how the data are used."""
+        if getattr(self.data, "edge_weight", None) is None or self.capabilities.graph == "matrix":
+            return []
+        return ["weights of edges are not used"]
+
+    def features_used(self) -> str:
+        """Return which features the model sees, in words."""
+        x = self.node_features()
+        return "one-hot" if x is None else str(x.shape[1])
+
+    def about_results(self) -> dict[str, Any]:
+        """Return what a file of results says beside scores."""
+        return {}
+
+    def insights(self, predictor: Predictor) -> tuple[list[Column], list[Quality]]:
+        """Return what a trained model tells about nodes: columns to colour them by, and scores by groups."""
+        return [], []
+
+    # --- edges left out ----------------------------------------------------------------------------------------------
+
+    def thinned_graph(self, generator: torch.Generator) -> Any:
+        """Return the graph for one training step, some of its edges left out."""
+        if self.thinning is not None:
+            return self.thinning.draw(generator)
+        source, target = self.graph
+        number = torch.minimum(source, target) * self.num_nodes + torch.maximum(source, target)
+        found, pair = torch.unique(number, return_inverse=True)
+        keep = torch.rand(found.numel(), device=source.device, generator=generator) >= self.config.edge_dropout
+        return self.graph[:, keep[pair]]
+
+    def can_batch(self) -> bool:
+        """Tell whether seeds can be trained as one batch."""
+        return self.batchable and self.capabilities.batchable
+
+    def __repr__(self) -> str:
+        edges = self.data.edge_index.shape[1]
+        graph = f"{self.config.data}: {self.num_nodes:,} nodes, {edges if self.directed else edges // 2:,} edges"
+        return f"{type(self).__name__}({graph}; {self.config.model} in {self.config.space})"
+
+
+class _Inputs:
+    """Features and edges of a problem, and the layouts of them that models have asked for, each made once."""
+
+    def __init__(self, edges: Tensor, weights: Tensor | None, x: Tensor, num_nodes: int) -> None:
+        self.edges, self.x, self.num_nodes = edges, x, num_nodes
+        # in float64, whatever the run's type: rounded once, after they are normalised
+        self.weights = torch.ones(edges.shape[1], dtype=torch.float64) if weights is None else weights.double()
+        self._made: dict[tuple[Any, ...], Any] = {}
+
+    def features(self, sparse: bool, device: torch.device, dtype: torch.dtype) -> Any:
+        key = ("features", sparse, device, dtype)
+        if key not in self._made:
+            self._made[key] = laid_out(self.x, sparse).to(device=device, dtype=dtype)
+        return self._made[key]
+
+    def graph(self, matrix: bool, device: torch.device, dtype: torch.dtype, aggregation: Any, p: float) -> tuple[Any, Any]:
+        key = ("graph", matrix, device, dtype, aggregation, p)
+        if key not in self._made:
+            self._made[key] = self._graph(matrix, device, dtype, aggregation, p)
+        return self._made[key]
+
+    def _graph(self, matrix: bool, device: torch.device, dtype: torch.dtype, aggregation: Any, p: float) -> tuple[Any, Any]:
+        if not matrix:
+            return self.edges.to(device), None
+        given = (self.edges, self.num_nodes, self.weights)
+        thinning = EdgeDropout(*given, p=p, aggregation=aggregation).to(device, dtype) if p > 0 else None
+        return adjacency(*given, aggregation=aggregation).to(device=device, dtype=dtype), thinning
