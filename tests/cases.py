@@ -128,3 +128,29 @@ def _settled(space, x, others, margin):
         if 1 < time_dim < size:
             fine &= (cosine - 1).abs() > margin
     return bool(fine.all())
+
+
+PLAIN = {"model": "qgcn", "aggregation": "sym", "feature_dropout": 0.0, "edge_dropout": 0.0, "weight_decay": 0.0}
+
+
+def problem(kind, data, **settings):
+    """Return the problem of a task with plain settings: Q-GCN, symmetric aggregation, nothing dropped."""
+    return kind.of(data, **PLAIN | settings)
+
+
+def train(kind, data, seeds, **settings):
+    """Train seeds of a task together with its own defaults; return the trainer and the losses of each validation."""
+    from lightning_fabric import Fabric
+
+    from qgcn.training import Trainer
+
+    trainer = Trainer(kind.of(data, **settings), seeds, Fabric(accelerator="cpu", devices=1))
+    losses = []
+    trainer.run(lambda found: losses.append(found.loss))
+    return trainer, losses
+
+
+def batch_of(task, split="train", seed=0):
+    """Return features, graph and arguments of a full batch, those drawn included, on the whole graph."""
+    drawn = task.draw(generator(seed)) if split == "train" else ()
+    return (task.x, task.graph, *task.targets(split), *drawn)

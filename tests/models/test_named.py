@@ -6,8 +6,7 @@ import torch_geometric
 
 from cases import generator
 from qgcn import data, parse_space
-from qgcn.models import MODELS, QGCN, QNN, EuclideanNetwork, TangentNetwork, build, default_space
-from qgcn.models.named import lives_in
+from qgcn.models import MODELS, QGCN, QNN, EuclideanNetwork, TangentNetwork, build, default_space, find_model, lives_in
 from qgcn.nn import ACTIVATIONS, adjacency, to_csr
 
 EDGES = data.cycle(6)
@@ -57,10 +56,11 @@ def test_every_model_has_a_default_space_in_which_it_lives(name):
     model = build(name, 3)
     assert str(model.space) == default_space(name)
     assert isinstance(model, EuclideanNetwork) == default_space(name).startswith("E")
-    assert model.convolve == (name not in ("qnn", "hnn", "mlp", "shallow"))
+    able = find_model(name).capabilities(model.space, {})
+    assert (able.graph == "none") == (name in ("qnn", "hnn", "mlp", "shallow"))
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name][0] and name != "shallow"])
+@pytest.mark.parametrize("name", ["qgcn", "hgcn", "kappa-gcn", "gcn", "gat", "sage", "sgc"])
 def test_models_that_convolve_see_their_neighbours_and_the_others_do_not(name):
     torch.manual_seed(0)
     model = build(name, 3).eval()
@@ -114,13 +114,11 @@ def test_an_unknown_name_is_refused_with_the_nearest(wrong, near):
 
 
 @pytest.mark.parametrize("name", ["gcn", "gat", "sage", "sgc", "mlp"])
-def test_models_of_pyg_refuse_options_they_do_not_have_unless_they_are_default(name):
-    for option in ({"attention": True}, {"bias": False}, {"skip": True}, {"projection": True}, {"aggregation": "mean"}):
-        (key,) = option
-        with pytest.raises(ValueError, match=f"^{name} has no option '{key}': it is PyTorch Geometric's own$"):
-            build(name, 3, "E4", **option)
-    defaults = {"attention": False, "bias": True, "skip": False, "projection": False, "aggregation": "sym", "beta": -1.0}
-    assert isinstance(build(name, 3, "E4", learnable=True, perturbation=0.0, **defaults), EuclideanNetwork)
+@pytest.mark.parametrize("option", ["attention", "bias", "skip", "projection", "aggregation", "beta"])
+def test_an_option_that_a_model_does_not_have_is_refused_with_those_it_has(name, option):
+    known = "layers, hidden, activation, dropout, feature_dropout"
+    with pytest.raises(ValueError, match=rf"^{name} has no option '{option}' \(known: {known}\)$"):
+        build(name, 3, "E4", **{option: 1})
 
 
 def test_the_networks_of_pyg_are_pygs_own():
@@ -150,13 +148,13 @@ def test_sparse_features_give_what_dense_ones_give(kind):
     torch.manual_seed(0)
     x = features(5).relu()
     model = build(kind, 5, "E4", feature_dropout=0.5).eval()
-    assert model.takes_sparse
+    assert find_model(kind).capabilities(model.space, {}).sparse_features
     torch.testing.assert_close(model(to_csr(x), EDGES), model(x, EDGES))
     kept = model.train().tangent(to_csr(x), EDGES)
     kept.sum().backward()
     assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in model.parameters())
     assert not torch.equal(kept, model.train()(to_csr(x), EDGES))
-    assert not build("sage", 5, "E4").takes_sparse
+    assert not find_model("sage").capabilities(model.space, {}).sparse_features
 
 
 def test_feature_dropout_of_pygs_networks_acts_in_training_only():
@@ -168,8 +166,7 @@ def test_feature_dropout_of_pygs_networks_acts_in_training_only():
 
 def test_gcn_over_a_sphere_is_the_tangent_network():
     model = build("gcn", 3, "S3", attention=True)
-    assert isinstance(model, TangentNetwork)
-    assert model.convolve
+    assert isinstance(model, QGCN)
 
 
 def test_options_reach_the_tangent_network():
@@ -188,18 +185,18 @@ def test_a_space_given_as_an_object_is_the_model_s_own():
 
 def test_qgcn_and_qnn_are_tangent_networks_with_and_without_a_graph():
     assert str(QGCN(3).space) == str(QNN(3).space) == "Q15,1"
-    assert QGCN(3, "Q2,2", layers=1).convolve
-    assert not QNN(3, "H3").convolve
+    assert isinstance(QGCN(3, "Q2,2", layers=1), TangentNetwork)
+    assert isinstance(QNN(3, "H3"), TangentNetwork)
     assert QNN(3, "H3", layers=3)(features()).shape == (6, 4)
 
 
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: EuclideanNetwork("gin", 3, "E4"), "kind must be one of gcn, gat, sage, mlp, sgc, got 'gin'"),
-        (lambda: EuclideanNetwork("gcn", 3, "H4"), "gcn lives in a Euclidean space such as E16, got H4"),
-        (lambda: EuclideanNetwork("gcn", 3, "E4", hidden="H4"), "gcn lives in a Euclidean space such as E16, got H4"),
-        (lambda: EuclideanNetwork("gcn", 3, "E4", layers=0), "layers must be at least 1, got 0"),
+        (lambda: EuclideanNetwork(3, "E4", kind="gin"), "kind must be one of gcn, gat, sage, mlp, sgc, got 'gin'"),
+        (lambda: EuclideanNetwork(3, "H4", kind="gcn"), "gcn lives in a Euclidean space such as E16, got H4"),
+        (lambda: EuclideanNetwork(3, "E4", kind="gcn", hidden="H4"), "gcn lives in a Euclidean space such as E16, got H4"),
+        (lambda: EuclideanNetwork(3, "E4", kind="gcn", layers=0), "layers must be at least 1, got 0"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, match):

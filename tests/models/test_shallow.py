@@ -98,7 +98,7 @@ def test_what_a_model_is_can_be_saved():
 
 
 def test_it_is_built_by_name_and_refuses_what_it_has_not():
-    net = build("shallow", N, "Q5,3", confine=0.5, layers=1, aggregation="sym", dropout=0.0)
+    net = build("shallow", N, "Q5,3", confine=0.5)
     assert "Q5,3" in repr(net)
     with pytest.raises(ValueError, match="shallow has no option 'dropout'"):
         build("shallow", N, "Q5,3", dropout=0.5)

@@ -6,7 +6,7 @@ from torch import nn
 
 from cases import generator
 from qgcn import data, parse_space
-from qgcn.models import TangentNetwork
+from qgcn.models import QGCN, QNN
 from qgcn.nn import ACTIVATIONS, QGCNConv, QLinear, adjacency, dropout_keys, to_csr
 from tolerance import DTYPES
 
@@ -16,10 +16,10 @@ EDGES = data.ring_of_trees(3, 1, 1)
 N = 6
 
 
-def network(space="Q3,2", dtype=torch.float64, **options):
+def network(space="Q3,2", dtype=torch.float64, convolve=True, **options):
     """Return a network whose biases are not zero and whose curvatures differ."""
     torch.manual_seed(0)
-    net = TangentNetwork(4, space, **options)
+    net = (QGCN if convolve else QNN)(4, space, **options)
     with torch.no_grad():
         for index, (name, parameter) in enumerate(net.named_parameters()):
             if name.endswith("free_beta"):
@@ -105,16 +105,16 @@ def test_curvatures_can_be_fixed_and_start_where_they_are_told():
     net = network("Q3,2", learnable=False, beta=-3.0)
     assert not any(name.endswith("free_beta") for name, _ in net.named_parameters())
     assert [layer.space.beta.item() for layer in net.layers] == [-3.0, -3.0]
-    torch.testing.assert_close(TangentNetwork(4, "Q3,2", beta=-3.0).space.beta.item(), -3.0)
+    torch.testing.assert_close(QGCN(4, "Q3,2", beta=-3.0).space.beta.item(), -3.0)
 
 
 def test_spaces_given_as_objects_keep_their_curvature_and_are_not_shared_between_layers():
     space, hidden = parse_space("Q3,2", beta=-4.0), parse_space("Q3,2", beta=-9.0, learnable=True)
-    net = TangentNetwork(4, space, hidden=hidden, layers=3)
+    net = QGCN(4, space, hidden=hidden, layers=3)
     assert [round(layer.space.beta.item(), 9) for layer in net.layers] == [-9.0, -9.0, -4.0]
     assert net.space is space
     assert len({id(layer.space) for layer in net.layers}) == 3
-    assert [round(layer.space.beta.item(), 9) for layer in TangentNetwork(4, space).layers] == [-4.0, -4.0]
+    assert [round(layer.space.beta.item(), 9) for layer in QGCN(4, space).layers] == [-4.0, -4.0]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -164,7 +164,7 @@ def test_projection_enters_the_space_by_algorithm_1():
     torch.manual_seed(0)
     assert not torch.equal(net.train()(x, EDGES), net.eval()(x, EDGES))
     assert str(network("H3", projection=True).features.space) == "Q3,1"
-    assert str(TangentNetwork(2, "Q0,5", projection=True).features.space) == "Q0,2"
+    assert str(QGCN(2, "Q0,5", projection=True).features.space) == "Q0,2"
     assert str(network("Q2,2xE1", projection=True).features.space) == "Q3,1"
     assert any(name.startswith("features.") for name, _ in net.named_parameters())
 
@@ -184,7 +184,7 @@ def test_renumbering_the_nodes_renumbers_the_outputs(convolve):
 )
 def test_a_batch_of_networks_equals_each_alone_gradients_included(space, options):
     torch.manual_seed(0)
-    nets = [TangentNetwork(4, space, layers=2, **options).double().eval() for _ in range(3)]
+    nets = [QGCN(4, space, layers=2, **options).double().eval() for _ in range(3)]
     parameters, buffers = torch.func.stack_module_state(nets)
     matrix, x = adjacency(EDGES, N).double(), features()
     skeleton = nets[0]
@@ -209,12 +209,12 @@ def test_a_batch_of_networks_equals_each_alone_gradients_included(space, options
 
 
 def test_layers_are_what_was_asked_for_and_the_repr_shows_the_path():
-    net = TangentNetwork(7, "H2", hidden="Q3,2", layers=3, attention=True, bias=False)
+    net = QGCN(7, "H2", hidden="Q3,2", layers=3, attention=True, bias=False)
     assert all(isinstance(layer, QGCNConv) and layer.score is not None and layer.linear.bias is None for layer in net.layers)
-    assert all(isinstance(layer, QLinear) for layer in TangentNetwork(7, "H2", convolve=False).layers)
+    assert all(isinstance(layer, QLinear) for layer in QNN(7, "H2").layers)
     assert "7 -> Q3,2 -> Q3,2 -> H2" in repr(net)
     state = net.state_dict()
-    twin = TangentNetwork(7, "H2", hidden="Q3,2", layers=3, attention=True, bias=False)
+    twin = QGCN(7, "H2", hidden="Q3,2", layers=3, attention=True, bias=False)
     twin.load_state_dict(state)
     x = torch.randn(N, 7, generator=generator(0))
     torch.testing.assert_close(twin(x, EDGES), net(x, EDGES))
@@ -222,7 +222,7 @@ def test_layers_are_what_was_asked_for_and_the_repr_shows_the_path():
 
 def test_it_learns():
     torch.manual_seed(0)
-    net = TangentNetwork(4, "Q3,2", layers=2)
+    net = QGCN(4, "Q3,2", layers=2)
     head = nn.Linear(5, 2)
     optimiser = torch.optim.Adam([*net.parameters(), *head.parameters()], lr=0.05)
     target = torch.tensor([0, 1, 1, 0, 1, 1])
@@ -239,17 +239,17 @@ def test_it_learns():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: TangentNetwork(4, "Q3,2", layers=0), "layers must be at least 1, got 0"),
-        (lambda: TangentNetwork(0, "Q3,2"), "in_features must be at least 1, got 0"),
-        (lambda: TangentNetwork(4, "Q3,2", hidden="H2", skip=True), "skip connection needs layers of one size, got H2 -> Q3,2"),
-        (lambda: TangentNetwork(4, "Q3,2", activation="rleu"), "activation must be one of"),
-        (lambda: TangentNetwork(4, "Q3,2", aggregation="max"), "aggregation must be one of"),
-        (lambda: TangentNetwork(4, "Q3,2", dropout=1.0), r"dropout must be in \[0, 1\)"),
-        (lambda: TangentNetwork(4, "Z3"), "unknown space 'Z3'"),
-        (lambda: TangentNetwork(4, "Q3,2", beta=1.0), "beta must be negative"),
-        (lambda: TangentNetwork(4, "Q3,2")(torch.ones(N, 3), EDGES), r"expected 4 features, got shape \(6, 3\)"),
-        (lambda: TangentNetwork(4, "Q3,2")(torch.ones(N, 4)), "a convolution needs edge_index, got None"),
-        (lambda: TangentNetwork(4, "Q3,2", projection=True, perturbation=-1.0), "perturbation must not be negative"),
+        (lambda: QGCN(4, "Q3,2", layers=0), "layers must be at least 1, got 0"),
+        (lambda: QGCN(0, "Q3,2"), "in_features must be at least 1, got 0"),
+        (lambda: QGCN(4, "Q3,2", hidden="H2", skip=True), "skip connection needs layers of one size, got H2 -> Q3,2"),
+        (lambda: QGCN(4, "Q3,2", activation="rleu"), "activation must be one of"),
+        (lambda: QGCN(4, "Q3,2", aggregation="max"), "aggregation must be one of"),
+        (lambda: QGCN(4, "Q3,2", dropout=1.0), r"dropout must be in \[0, 1\)"),
+        (lambda: QGCN(4, "Z3"), "unknown space 'Z3'"),
+        (lambda: QGCN(4, "Q3,2", beta=1.0), "beta must be negative"),
+        (lambda: QGCN(4, "Q3,2")(torch.ones(N, 3), EDGES), r"expected 4 features, got shape \(6, 3\)"),
+        (lambda: QGCN(4, "Q3,2")(torch.ones(N, 4)), "a convolution needs edge_index, got None"),
+        (lambda: QGCN(4, "Q3,2", projection=True, perturbation=-1.0), "perturbation must not be negative"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, match):

@@ -2,16 +2,13 @@
 
 import pytest
 import torch
-from lightning_fabric import Fabric
 from torch import nn
 from torch_geometric.data import Data
 
-from cases import generator
+from cases import generator, problem, train
 from qgcn import data
 from qgcn.nn import QGCNConv, dropout_keys
 from qgcn.tasks import NodeClassification
-from qgcn.training.config import Config
-from qgcn.training.loop import Trainer
 
 ALL_DROPOUTS = {"dropout": 0.3, "feature_dropout": 0.2, "edge_dropout": 0.2}
 
@@ -28,13 +25,7 @@ def graph(dense=True):
 def trained(seeds, given=None, **options):
     """Train seeds together and return the trainer and the losses of each validation."""
     options = {"space": "Q3,2", "epochs": 5, "precision": "float64", "curvature_lr": 0.01, **options}
-    config = Config(task="classification", data="generated", **options)
-    task = NodeClassification(graph() if given is None else given, **config.task_options())
-    task.to(torch.device("cpu"), getattr(torch, config.precision))
-    trainer = Trainer(task, config, seeds, Fabric(accelerator="cpu", devices=1))
-    losses = []
-    trainer.run(lambda progress: losses.append(progress.loss))
-    return trainer, losses
+    return train(NodeClassification, graph() if given is None else given, seeds, **options)
 
 
 def parameters_of(trainer, index):
@@ -45,7 +36,7 @@ def parameters_of(trainer, index):
 
 
 def test_the_head_is_the_last_convolution_or_looks_at_each_node_alone():
-    task = NodeClassification(graph(), space="Q3,2", layers=3, activation="tanh", dropout=0.4)
+    task = problem(NodeClassification, graph(), space="Q3,2", layers=3, activation="tanh", dropout=0.4)
     predictor = task.build_predictor().eval()
     assert len(predictor.encoder.layers) == 2
     assert all(isinstance(layer, QGCNConv) for layer in predictor.encoder.layers)
@@ -53,17 +44,17 @@ def test_the_head_is_the_last_convolution_or_looks_at_each_node_alone():
     logits = task.graph.to_dense() @ predictor.head.linear(u.tanh())
     torch.testing.assert_close(predictor.predict(task.x, task.graph), logits)
     assert predictor.head.dropout.p == 0.4
-    linear = NodeClassification(graph(), space="Q3,2", layers=3, head="linear").build_predictor().eval()
+    linear = problem(NodeClassification, graph(), space="Q3,2", layers=3, head="linear").build_predictor().eval()
     assert len(linear.encoder.layers) == 3
     u = linear.encoder.tangent(task.x, task.graph)
     torch.testing.assert_close(linear.predict(task.x, task.graph), linear.head.linear(u))
-    alone = NodeClassification(graph(), model="qnn", space="Q3,2").build_predictor()
+    alone = problem(NodeClassification, graph(), model="qnn", space="Q3,2").build_predictor()
     assert len(alone.encoder.layers) == 2
     assert not alone.convolve
 
 
 def test_networks_of_pyg_classify_with_their_last_layer():
-    predictor = NodeClassification(graph(), model="gcn", space="E8").build_predictor().eval()
+    predictor = problem(NodeClassification, graph(), model="gcn", space="E8").build_predictor().eval()
     assert predictor.head is None
     assert [tuple(conv.lin.weight.shape) for conv in predictor.encoder.network.convs] == [(8, 10), (3, 8)]
     given = graph()
@@ -72,10 +63,10 @@ def test_networks_of_pyg_classify_with_their_last_layer():
 
 def test_the_loss_is_the_cross_entropy_of_the_training_nodes_alone():
     given = graph()
-    task = NodeClassification(given, space="Q3,2")
+    task = problem(NodeClassification, given, space="Q3,2")
     torch.manual_seed(0)
     predictor = task.build_predictor().eval()
-    drawn = task.draw(generator(0))
+    drawn = task.targets("train")
     loss = predictor.loss(task.x, task.graph, *drawn)
     logits = predictor.predict(task.x, task.graph).log_softmax(-1)
     expected = -logits[given.train_mask, given.y[given.train_mask]].mean()
@@ -85,7 +76,7 @@ def test_the_loss_is_the_cross_entropy_of_the_training_nodes_alone():
 
 def test_scores_have_the_documented_keys_and_values():
     given = graph()
-    task = NodeClassification(given)
+    task = problem(NodeClassification, given)
     perfect = nn.functional.one_hot(given.y, 3).float()
     for split in ("train", "val", "test"):
         assert task.score(perfect[task.nodes[split]], split, None) == {"accuracy": 1.0, "f1_micro": 1.0, "f1_macro": 1.0}
@@ -105,20 +96,20 @@ def test_scores_have_the_documented_keys_and_values():
 @pytest.mark.parametrize("dense", [True, False], ids=["dense", "sparse"])
 @pytest.mark.parametrize("options", [{}, {"layers": 3}, {"head": "linear"}, {"space": "H4"}, {"aggregation": "mean"}], ids=str)
 def test_the_field_of_a_split_gives_the_predictions_and_gradients_of_the_whole_graph(options, dense):
-    task = NodeClassification(sparse_graph(dense), **{"space": "Q3,2", "dropout": 0.3, "feature_dropout": 0.2} | options)
-    task.to(torch.device("cpu"), torch.float64)
+    usual = {"space": "Q3,2", "dropout": 0.3, "feature_dropout": 0.2, "precision": "float64"}
+    task = problem(NodeClassification, sparse_graph(dense), **usual | options)
     torch.manual_seed(0)
     predictor = task.build_predictor().double()
     for name, key in dropout_keys(predictor, 5, 0).items():
         predictor.get_submodule(name.removesuffix(".key")).key = key
     parameters = list(predictor.parameters())
-    drawn = task.draw(generator(0))
+    drawn = task.targets("train")
     here, whole = (predictor.loss(*inputs, *drawn) for inputs in (task.inputs("train"), (task.x, task.graph)))
     torch.testing.assert_close(here, whole)
     torch.testing.assert_close(torch.autograd.grad(here, parameters), torch.autograd.grad(whole, parameters))
     assert task.inputs("train")[0].shape[0] < task.num_nodes
     predictor.eval()
-    found = predictor.predict(*task.inputs("val"), *task.queries("val"))
+    found = predictor.predict(*task.inputs("val"), *task.targets("val"))
     torch.testing.assert_close(found, predictor.predict(task.x, task.graph)[task.nodes["val"]])
 
 
@@ -133,7 +124,7 @@ def sparse_graph(dense):
 
 
 def test_edges_left_out_of_a_step_are_left_out_of_what_its_nodes_see():
-    task = NodeClassification(sparse_graph(True), space="Q3,2", edge_dropout=0.5)
+    task = problem(NodeClassification, sparse_graph(True), space="Q3,2", edge_dropout=0.5)
     predictor = task.build_predictor().eval()
     thinned = task.thinned_graph(generator(0))
     found = predictor.predict(*task.inputs("train", thinned))
@@ -147,9 +138,9 @@ def test_edges_left_out_of_a_step_are_left_out_of_what_its_nodes_see():
     ids=str,
 )
 def test_models_that_look_further_get_the_whole_graph(options):
-    task = NodeClassification(graph(), **{"space": "Q3,2"} | options)
+    task = problem(NodeClassification, graph(), **{"space": "Q3,2"} | options)
     assert task.inputs("train") == (task.x, task.graph)
-    field = NodeClassification(graph(), space="Q3,2").inputs("train")
+    field = problem(NodeClassification, graph(), space="Q3,2").inputs("train")
     with pytest.raises((TypeError, ValueError), match="a field is for"):
         task.build_predictor().predict(*field)
 
@@ -220,7 +211,7 @@ def test_dropout_differs_between_the_seeds_of_a_batch():
     with torch.no_grad():
         for parameter in trainer.parameters.values():
             parameter[1] = parameter[0]
-    first, second = trainer._step().tolist()
+    first, second = trainer._train_epoch().tolist()
     assert first != second
 
 
@@ -277,12 +268,12 @@ def empty(name):
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: NodeClassification(without("y")), "classification needs labels, but the graph has none"),
-        (lambda: NodeClassification(empty("train_mask")), "needs train nodes, but the train mask is empty"),
-        (lambda: NodeClassification(empty("val_mask")), "needs val nodes, but the val mask is empty"),
-        (lambda: NodeClassification(empty("test_mask")), "needs test nodes, but the test mask is empty"),
-        (lambda: NodeClassification(graph(), head="nonlinear"), "head must be 'convolution' or 'linear', got 'nonlinear'"),
-        (lambda: NodeClassification(graph(), layers=1), "by convolution needs at least 2 layers, got 1"),
+        (lambda: problem(NodeClassification, without("y")), "classification needs labels, but the graph has none"),
+        (lambda: problem(NodeClassification, empty("train_mask")), "needs train nodes, but the train mask is empty"),
+        (lambda: problem(NodeClassification, empty("val_mask")), "needs val nodes, but the val mask is empty"),
+        (lambda: problem(NodeClassification, empty("test_mask")), "needs test nodes, but the test mask is empty"),
+        (lambda: problem(NodeClassification, graph(), head="nonlinear"), "head: input should be 'convolution' or 'linear'"),
+        (lambda: problem(NodeClassification, graph(), layers=1), "by convolution needs at least 2 layers, got 1"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, match):
@@ -294,4 +285,4 @@ def test_a_missing_label_error_names_the_graph():
     given = without("y")
     given.name = "airport"
     with pytest.raises(ValueError, match="but airport has none"):
-        NodeClassification(given)
+        problem(NodeClassification, given)

@@ -47,13 +47,16 @@ def test_config_survives_yaml(tmp_path):
         ({"model": "hgc"}, "no model 'hgc'; did you mean 'hgcn'?"),
         ({"model": "hgcn", "space": "Q7,3"}, "hgcn lives in"),
         ({"skip": True, "space": "E4", "hidden": "E8"}, "a skip connection needs layers of one size"),
-        ({"model": "shallow", "task": "links"}, "the model shallow is for reconstruction"),
+        ({"model": "shallow", "task": "links"}, "the model shallow learns coordinates of nodes, nothing for links; try qgcn"),
         ({"model": "shallow", "task": "reconstruction", "one_hot": True}, "one_hot has no effect on the model shallow"),
         ({"model": "shallow", "task": "reconstruction", "weight_decay": 0.1}, "weight_decay has no effect"),
         ({"model": "shallow", "task": "reconstruction", "edge_dropout": 0.3}, "edge_dropout has no effect"),
-        ({"model": "shallow", "task": "reconstruction", "aggregation": "mean"}, "aggregation has no effect"),
-        ({"model": "shallow", "task": "reconstruction", "layers": 3}, "layers has no effect"),
-        ({"convolve": 0.1}, "the key 'convolve' in c.yaml is gone, reconstruction does not smooth"),
+        (
+            {"model": "shallow", "task": "reconstruction", "aggregation": "mean"},
+            "aggregation in c.yaml: the model shallow has no",
+        ),
+        ({"model": "shallow", "task": "reconstruction", "layers": 3}, "layers in c.yaml: the model shallow has no"),
+        ({"convolve": 0.1}, "the key 'convolve' in c.yaml is gone, coordinates are not smoothed"),
     ],
 )
 def test_config_names_what_is_wrong(values, expected):
@@ -68,8 +71,16 @@ def test_config_names_the_file_only_for_what_is_in_it():
         Config.checked(LEAST | {"epochs": 0}, "c.yaml", elsewhere=["epochs"])
 
 
+def test_keys_of_other_tasks_and_models_are_taken_at_their_defaults_only():
+    assert not hasattr(Config.checked(LEAST | {"head": "convolution", "objective": "neighbours", "confine": 0.2}), "head")
+    with pytest.raises(ValueError, match=r"^head in c.yaml is a setting of classification, not of links$"):
+        Config.checked(LEAST | {"head": "linear"}, "c.yaml")
+    with pytest.raises(ValueError, match=r"^beta: the model gat has no such option$"):
+        Config.checked(LEAST | {"model": "gat", "beta": -4})
+
+
 def test_config_needs_a_task():
-    with pytest.raises(ValueError, match=r"^task: field required$"):
+    with pytest.raises(ValueError, match=r"^task must be one of .*links.*, got None$"):
         Config.checked({"data": "tree"})
 
 

@@ -2,16 +2,13 @@
 
 import pytest
 import torch
-from lightning_fabric import Fabric
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch_geometric.data import Data
 
-from cases import generator
+from cases import generator, problem, train
 from qgcn import data
 from qgcn.nn import adjacency
 from qgcn.tasks import LinkPrediction
-from qgcn.training.config import Config
-from qgcn.training.loop import Trainer
 
 ALL_DROPOUTS = {"dropout": 0.3, "feature_dropout": 0.2, "edge_dropout": 0.2}
 
@@ -26,13 +23,7 @@ def graph(dense=True):
 def trained(seeds, given=None, **options):
     """Train seeds together and return the trainer and the losses of each validation."""
     options = {"space": "Q3,2", "epochs": 5, "precision": "float64", "curvature_lr": 0.01, "eval_every": 1, **options}
-    config = Config(task="links", data="generated", **options)
-    task = LinkPrediction(graph() if given is None else given, **config.task_options())
-    task.to(torch.device("cpu"), getattr(torch, config.precision))
-    trainer = Trainer(task, config, seeds, Fabric(accelerator="cpu", devices=1))
-    losses = []
-    trainer.run(lambda progress: losses.append(progress.loss))
-    return trainer, losses
+    return train(LinkPrediction, graph() if given is None else given, seeds, **options)
 
 
 def parameters_of(trainer, index):
@@ -47,26 +38,26 @@ def undirected(pairs):
 
 
 def test_training_negatives_never_hit_an_edge_or_a_held_out_pair():
-    task = LinkPrediction(graph(), val=0.1, test=0.2)
+    task = problem(LinkPrediction, graph(), val=0.1, test=0.2)
     links = task.links
     forbidden = undirected(torch.cat((links.train, links.val, links.test, links.val_negative, links.test_negative), dim=1))
     drawn = set()
     for seed in range(60):
-        train, negatives = task.draw(generator(seed))
-        assert train is links.train
-        assert negatives.shape == train.shape
+        (negatives,) = task.draw(generator(seed))
+        assert negatives.shape == links.train.shape
         assert (negatives[0] != negatives[1]).all()
         drawn |= undirected(negatives)
     assert not drawn & forbidden
     assert len(drawn) == 32 * 31 // 2 - len(forbidden)  # every pair that is left is drawn sooner or later
-    torch.testing.assert_close(task.draw(generator(3))[1], task.draw(generator(3))[1], rtol=0, atol=0)
+    torch.testing.assert_close(task.draw(generator(3))[0], task.draw(generator(3))[0], rtol=0, atol=0)
+    assert task.targets("train")[0] is links.train
 
 
 def test_the_protocol_of_the_hyperbolic_literature_draws_held_out_pairs_too():
-    task = LinkPrediction(graph(), protocol="hgcn", val=0.1, test=0.2)
+    task = problem(LinkPrediction, graph(), protocol="hgcn", val=0.1, test=0.2)
     drawn = set()
     for seed in range(60):
-        drawn |= undirected(task.draw(generator(seed))[1])
+        drawn |= undirected(task.draw(generator(seed))[0])
     for held_out in (task.links.val, task.links.test, task.links.test_negative):
         assert drawn & undirected(held_out)
     assert not drawn & undirected(task.links.train)
@@ -74,7 +65,7 @@ def test_the_protocol_of_the_hyperbolic_literature_draws_held_out_pairs_too():
 
 @pytest.mark.parametrize("model", ["qgcn", "gat"])
 def test_messages_pass_along_training_edges_only(model):
-    task = LinkPrediction(graph(), model=model, val=0.1, test=0.2)
+    task = problem(LinkPrediction, graph(), model=model, val=0.1, test=0.2)
     train = torch.cat((task.links.train, task.links.train.flip(0)), dim=1)
     if model == "qgcn":
         torch.testing.assert_close(task.graph.to_dense(), adjacency(train, 32).to_dense())
@@ -85,7 +76,7 @@ def test_messages_pass_along_training_edges_only(model):
 
 
 def test_the_split_is_a_function_of_its_own_seed():
-    first, again, other = (LinkPrediction(graph(), split_seed=seed).links.test for seed in (0, 0, 1))
+    first, again, other = (problem(LinkPrediction, graph(), split_seed=seed).links.test for seed in (0, 0, 1))
     assert torch.equal(first, again)
     assert undirected(first) != undirected(other)
 
@@ -95,9 +86,9 @@ def test_the_split_is_a_function_of_its_own_seed():
 
 def test_the_loss_is_the_cross_entropy_with_edges_as_heavy_as_non_edges():
     torch.manual_seed(0)
-    task = LinkPrediction(graph(), space="Q3,2")
+    task = problem(LinkPrediction, graph(), space="Q3,2")
     predictor = task.build_predictor().eval()
-    drawn = task.draw(generator(0))
+    drawn = (*task.targets("train"), *task.draw(generator(0)))
     points = predictor.embed(task.x, task.graph)
     total = 0.0
     for pairs, label in zip(drawn, (1.0, 0.0), strict=True):
@@ -108,17 +99,17 @@ def test_the_loss_is_the_cross_entropy_with_edges_as_heavy_as_non_edges():
 
 
 def test_predictions_are_the_logits_of_the_edges_then_of_the_non_edges():
-    task = LinkPrediction(graph(), space="Q3,2")
+    task = problem(LinkPrediction, graph(), space="Q3,2")
     predictor = task.build_predictor().eval()
     points = predictor.embed(task.x, task.graph)
     for split in ("val", "test"):
         pairs = torch.cat((getattr(task.links, split), getattr(task.links, f"{split}_negative")), dim=1)
         expected = predictor.decoder(predictor.space.dist2(points[pairs[0]], points[pairs[1]]))
-        torch.testing.assert_close(predictor.predict(task.x, task.graph, *task.queries(split)), expected)
+        torch.testing.assert_close(predictor.predict(task.x, task.graph, *task.targets(split)), expected)
 
 
 def test_scores_have_the_documented_keys_and_values():
-    task = LinkPrediction(graph(), val=0.1, test=0.4)
+    task = problem(LinkPrediction, graph(), val=0.1, test=0.4)
     count = task.links.test.shape[1]
     assert 50 <= count < 100
     perfect = torch.cat((torch.ones(count), torch.zeros(count)))
@@ -130,7 +121,7 @@ def test_scores_have_the_documented_keys_and_values():
     assert task.selection(torch.cat((torch.ones(held), torch.zeros(held))), None) == 1
     assert task.selection(torch.zeros(2 * held), None) == 0.5
     with pytest.raises(ValueError, match="training edges have no fixed non-edges"):
-        task.queries("train")
+        task.score(perfect, "train", None)
 
 
 # --- training ----------------------------------------------------------------------------------------------------------
@@ -192,19 +183,19 @@ def test_predictions_of_a_seed_do_not_depend_on_the_others_of_the_batch():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"protocol": "leaky"}, "unknown protocol 'leaky'"),
+        ({"protocol": "leaky"}, "protocol: input should be 'leak-free' or 'hgcn', got 'leaky'"),
         ({"val": 0.6, "test": 0.5}, r"val \+ test < 1"),
         ({"val": 1e-3}, "need at least 1000 edges"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, match):
     with pytest.raises(ValueError, match=match):
-        LinkPrediction(graph(), **options)
+        problem(LinkPrediction, graph(), **options)
 
 
 def test_degree_features_count_training_edges_only():
     given = graph()
-    task = LinkPrediction(given, degree_features=True, val=0.1, test=0.2)
+    task = problem(LinkPrediction, given, degree_features=True, val=0.1, test=0.2)
     columns = task.x.to_dense()[:, -6:]
     train = torch.bincount(task.links.message[0], minlength=32).minimum(torch.tensor(5))
     assert torch.equal(columns.argmax(1), train)

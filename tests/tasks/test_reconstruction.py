@@ -3,16 +3,13 @@
 import networkx
 import pytest
 import torch
-from lightning_fabric import Fabric
 from torch_geometric.data import Data
 from torch_geometric.utils import to_networkx
 
-from cases import generator
+from cases import generator, problem, train
 from qgcn import data, kernels, metrics, parse_space
 from qgcn.tasks import Reconstruction
 from qgcn.tasks.reconstruction import OBJECTIVES
-from qgcn.training.config import Config
-from qgcn.training.loop import Trainer
 
 
 def graph():
@@ -22,13 +19,8 @@ def graph():
 
 def trained(given=None, **options):
     options = {"space": "Q3,2", "epochs": 21, "lr": 0.05, "eval_every": 4, **options}
-    config = Config(task="reconstruction", data="generated", **options)
-    task = Reconstruction(graph() if given is None else given, **config.task_options())
-    task.to(torch.device("cpu"), getattr(torch, config.precision))
-    trainer = Trainer(task, config, [0], Fabric(accelerator="cpu", devices=1))
-    losses = []
-    trainer.run(lambda progress: losses.append(progress.loss[0]))
-    return trainer, torch.tensor(losses)
+    trainer, losses = train(Reconstruction, graph() if given is None else given, [0], **options)
+    return trainer, torch.tensor(losses).squeeze(1)
 
 
 @pytest.mark.parametrize(
@@ -66,12 +58,13 @@ def test_losses_are_those_of_the_kernels(balance):
     neighbourhoods = kernels.Neighbourhoods.of(given.edge_index, 15)
     for objective in OBJECTIVES:
         torch.manual_seed(0)
-        task = Reconstruction(given, space="Q3,2", objective=objective, balance=balance)
+        task = problem(Reconstruction, given, space="Q3,2", objective=objective, balance=balance)
         predictor = task.build_predictor()
         points = predictor.embed(task.x, task.graph)
-        found = predictor.loss(task.x, task.graph, *task.draw(generator(0)))
+        found = predictor.loss(task.x, task.graph, *task.targets("train"))
         if objective == "distortion":
-            expected = kernels.distortion_loss(points, task.drawn[0], task.drawn[1].float(), predictor.space)
+            pairs, hops = task.targets("train")
+            expected = kernels.distortion_loss(points, pairs, hops.float(), predictor.space)
         elif objective == "paper":
             options = {"squared": False, "denominator": "paper", "balance": balance}
             expected = kernels.reconstruction_loss(points, neighbourhoods, predictor.space, **options)
@@ -90,31 +83,31 @@ def test_the_temperature_is_learned_with_the_neighbours_objective_only():
     trainer, _ = trained(epochs=5)
     assert trainer.parameters["log_temperature"] != 0
     for objective in ("paper", "distortion"):
-        assert Reconstruction(graph(), objective=objective).build_predictor().log_temperature is None
+        assert problem(Reconstruction, graph(), objective=objective).build_predictor().log_temperature is None
 
 
 def test_distances_of_the_distortion_objective_are_those_of_the_graph():
     edge_index = torch.cat((data.ring_of_trees(4, 1, 1), torch.tensor([[8, 9], [9, 8]])), dim=1)
     given = Data(edge_index=edge_index, num_nodes=11)  # two components and a node alone
-    task = Reconstruction(given, objective="distortion")
-    pairs, hops = task.draw(generator(0))
+    task = problem(Reconstruction, given, objective="distortion")
+    pairs, hops = task.targets("train")
     truth = dict(networkx.all_pairs_shortest_path_length(to_networkx(given, to_undirected=True)))
     expected = {(i, j): steps for i, row in truth.items() for j, steps in row.items() if i < j}
     assert {tuple(pair): step for pair, step in zip(pairs.t().tolist(), hops.tolist(), strict=True)} == expected
     assert len(expected) == 8 * 7 // 2 + 1
-    assert Reconstruction(given).draw(generator(0)) == ()
+    assert problem(Reconstruction, given).targets("train") == ()
 
 
 def test_features_are_used_only_if_asked_for_and_the_graph_is_left_as_it_was():
     given = graph()
-    assert torch.equal(Reconstruction(given).x.to_dense(), torch.eye(15))
-    assert torch.equal(Reconstruction(given, use_features=True).x.to_dense(), given.x)
+    assert torch.equal(problem(Reconstruction, given).x.to_dense(), torch.eye(15))
+    assert torch.equal(problem(Reconstruction, given, use_features=True).x.to_dense(), given.x)
     assert given.x.shape == (15, 4)
 
 
 def test_scores_are_those_of_the_metrics_and_the_selection_is_the_map():
     given = graph()
-    task = Reconstruction(given, space="Q3,2")
+    task = problem(Reconstruction, given, space="Q3,2")
     space = parse_space("Q3,2")
     points = space.random(15, 5, dtype=torch.float64, generator=generator(0)).as_subclass(torch.Tensor)
     neighbourhoods = kernels.Neighbourhoods.of(given.edge_index, 15)
@@ -128,15 +121,14 @@ def test_scores_are_those_of_the_metrics_and_the_selection_is_the_map():
 
 
 def test_everything_moves_to_another_type():
-    task = Reconstruction(graph(), space="Q3,2", objective="distortion")
-    task.to(torch.device("cpu"), torch.float64)
+    task = problem(Reconstruction, graph(), space="Q3,2", objective="distortion", precision="float64")
     predictor = task.build_predictor().double()
-    assert predictor.loss(task.x, task.graph, *task.draw(generator(0))).dtype == torch.float64
+    assert predictor.loss(task.x, task.graph, *task.targets("train")).dtype == torch.float64
 
 
 def test_an_unknown_objective_is_refused():
-    with pytest.raises(ValueError, match="objective must be one of neighbours, paper, distortion, got 'neighbors'"):
-        Reconstruction(graph(), objective="neighbors")
+    with pytest.raises(ValueError, match="objective: input should be 'neighbours', 'paper' or 'distortion', got 'neighbors'"):
+        problem(Reconstruction, graph(), objective="neighbors")
 
 
 @pytest.mark.parametrize(
@@ -156,19 +148,19 @@ def test_an_unknown_objective_is_refused():
 def test_steps_that_wait_or_draw_are_not_recorded(options, static):
     trainer, _ = trained(epochs=1, **options)
     state = torch.random.get_rng_state()
-    assert trainer.task.is_static() == static
+    assert (trainer.task.is_static and trainer.task.capabilities.recordable) == static
     assert torch.equal(torch.random.get_rng_state(), state)  # asking draws nothing
 
 
 def test_patience_waits_until_the_model_has_settled():
     trainer, _ = trained(epochs=60, eval_every=1, patience=3, space="Q2,2", confine=0.7)
-    assert trainer.predictor.settled(60) == 42
+    assert trainer.predictor.encoder.settled(60) == 42
     assert trainer.epoch >= 45
     assert trainer.predictor.encoder.free.all()
 
 
 def test_a_model_that_was_still_held_back_is_not_chosen():
     trainer, _ = trained(epochs=60, eval_every=1, space="Q6,2")  # solved while it is still hyperbolic space
-    assert trainer.best_epoch.item() > trainer.predictor.settled(60)
+    assert trainer.best_epoch.item() > trainer.predictor.encoder.settled(60)
     points, _ = trainer.embedding(0)
     assert (points[:, 1] != 0).all()

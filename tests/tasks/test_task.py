@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from cases import generator
+from cases import batch_of, generator, problem
 from qgcn import data
 from qgcn.nn import adjacency
 from qgcn.tasks import TASKS, LinkPrediction, NodeClassification, Reconstruction, Task
-from qgcn.tasks.base import check_features, normalize_rows
+from qgcn.tasks.features import check_features, normalize_rows
 from tolerance import DTYPES
 
 
@@ -27,26 +27,26 @@ def kind(request):
 
 
 def test_every_task_has_a_name_and_the_metric_it_scores(kind):
-    task = kind(graph(), space="Q2,2")
+    task = problem(kind, graph(), space="Q2,2")
     assert TASKS[task.name] is kind
     predictor = task.build_predictor().eval()
     with torch.no_grad():
-        prediction = predictor.predict(task.x, task.graph, *task.queries("test"))
+        prediction = predictor.predict(task.x, task.graph, *task.targets("test"))
     assert task.metric in task.score(prediction, "test", predictor.space)
 
 
 @pytest.mark.parametrize("model", ["qgcn", "qnn", "hgcn", "kappa-gcn", "gcn", "gat", "sage", "sgc", "mlp"])
 def test_every_model_solves_every_task(kind, model):
     torch.manual_seed(0)
-    task = kind(graph(), model=model)
+    task = problem(kind, graph(), model=model)
     predictor = task.build_predictor()
-    loss = predictor("loss", task.x, task.graph, *task.draw(generator(0)))
+    loss = predictor("loss", *batch_of(task))
     assert loss.shape == ()
     assert loss.isfinite()
     loss.backward()
     weights = [value.grad for name, value in predictor.named_parameters() if "weight" in name]
     assert all(gradient is not None and gradient.isfinite().all() for gradient in weights)
-    score = task.selection(predictor.eval()("predict", task.x, task.graph, *task.queries("val")), predictor.space)
+    score = task.selection(predictor.eval()("predict", task.x, task.graph, *task.targets("val")), predictor.space)
     assert score.shape == ()
     assert score.dtype == torch.float64
     assert 0 <= score <= 1
@@ -62,7 +62,7 @@ def test_a_feature_that_is_not_finite_is_refused_with_its_node(kind, value):
     bad.x[7, 2] = value
     options = {"use_features": True} if kind is Reconstruction else {}
     with pytest.raises(ValueError, match=f"features must be finite, but feature 2 of node 7 is {value}"):
-        kind(bad, **options)
+        problem(kind, bad, **options)
     with pytest.raises(ValueError, match="node 7"):
         check_features(bad.x)
     check_features(graph().x)
@@ -75,34 +75,34 @@ def test_normalize_rows_divides_by_the_sum_of_magnitudes(dtype):
     expected = torch.tensor([[0.25, -0.75], [0.0, 0.0], [1.0, 0.0]], dtype=dtype)
     torch.testing.assert_close(normalize_rows(x), expected)
     assert torch.equal(x, given)
-    task = NodeClassification(graph(), row_normalize=True)
+    task = problem(NodeClassification, graph(), row_normalize=True)
     torch.testing.assert_close(task.x.abs().sum(1), torch.ones(24))
-    assert torch.equal(NodeClassification(graph()).x, graph().x)
+    assert torch.equal(problem(NodeClassification, graph()).x, graph().x)
 
 
 @pytest.mark.parametrize("model", ["qgcn", "gcn"])
 def test_without_features_nodes_are_told_apart_and_with_one_hot_they_have_both(model):
     bare = graph()
     bare.x = None
-    task = LinkPrediction(bare, model=model)
+    task = problem(LinkPrediction, bare, model=model)
     assert torch.equal(task.x.to_dense(), torch.eye(24))
     assert task.in_features == 24
-    both = LinkPrediction(graph(), model=model, one_hot=True, row_normalize=True)
+    both = problem(LinkPrediction, graph(), model=model, one_hot=True, row_normalize=True)
     assert both.in_features == 30
     torch.testing.assert_close(both.x.to_dense(), torch.cat((normalize_rows(graph().x), torch.eye(24)), dim=1))
 
 
 def test_features_are_stored_as_the_model_multiplies_them():
-    assert NodeClassification(graph()).x.layout == torch.strided
-    assert NodeClassification(graph(dense=False)).x.layout == torch.sparse_csr
+    assert problem(NodeClassification, graph()).x.layout == torch.strided
+    assert problem(NodeClassification, graph(dense=False)).x.layout == torch.sparse_csr
     for model, layout in {
         "gcn": torch.sparse_csr,
         "gat": torch.sparse_csr,
         "sage": torch.strided,
         "mlp": torch.strided,
     }.items():
-        assert NodeClassification(graph(dense=False), model=model).x.layout == layout
-    torch.testing.assert_close(NodeClassification(graph(dense=False)).x.to_dense(), graph(dense=False).x)
+        assert problem(NodeClassification, graph(dense=False), model=model).x.layout == layout
+    torch.testing.assert_close(problem(NodeClassification, graph(dense=False)).x.to_dense(), graph(dense=False).x)
 
 
 # --- graphs ----------------------------------------------------------------------------------------------------------
@@ -112,15 +112,15 @@ def test_features_are_stored_as_the_model_multiplies_them():
 def test_the_graph_is_the_adjacency_of_the_message_edges(aggregation):
     given = graph()
     given.edge_weight = torch.full((given.edge_index.shape[1],), 2.0)
-    task = NodeClassification(given, aggregation=aggregation)
+    task = problem(NodeClassification, given, aggregation=aggregation)
     expected = adjacency(given.edge_index, 24, given.edge_weight, aggregation=aggregation)
     torch.testing.assert_close(task.graph.to_dense(), expected.to_dense())
-    assert torch.equal(NodeClassification(given, model="gat").graph, given.edge_index)
+    assert torch.equal(problem(NodeClassification, given, model="gat").graph, given.edge_index)
 
 
 @pytest.mark.parametrize("model", ["qgcn", "gat"])
 def test_edges_are_left_out_in_both_directions_for_a_step_only(model):
-    task = NodeClassification(graph(), model=model, edge_dropout=0.5)
+    task = problem(NodeClassification, graph(), model=model, edge_dropout=0.5)
     whole = task.graph.to_dense().clone() if model == "qgcn" else task.graph.clone()
 
     def edges_of(drawn):
@@ -138,16 +138,13 @@ def test_edges_are_left_out_in_both_directions_for_a_step_only(model):
     assert edges_of(task.thinned_graph(generator(0))) == thinned
     assert edges_of(task.thinned_graph(generator(1))) != thinned
     assert torch.equal(task.graph.to_dense() if model == "qgcn" else task.graph, whole)
-    untouched = NodeClassification(graph(), model=model)
-    assert untouched.thinned_graph(generator(0)) is untouched.graph
 
 
 def test_everything_moves_to_another_type(kind):
-    task = kind(graph(), edge_dropout=0.3, space="Q2,2")
-    task.to(torch.device("cpu"), torch.float64)
+    task = problem(kind, graph(), edge_dropout=0.3, space="Q2,2", precision="float64")
     assert task.x.dtype == task.graph.dtype == task.thinned_graph(generator(0)).dtype == torch.float64
     predictor = task.build_predictor().double()
-    assert predictor("loss", task.x, task.graph, *task.draw(generator(0))).dtype == torch.float64
+    assert predictor("loss", *batch_of(task)).dtype == torch.float64
 
 
 # --- what can be batched -------------------------------------------------------------------------------------------------
@@ -155,31 +152,37 @@ def test_everything_moves_to_another_type(kind):
 
 def test_seeds_are_batched_where_all_randomness_is_keyed():
     for kind in (NodeClassification, LinkPrediction):
-        assert kind(graph(), dropout=0.5, feature_dropout=0.5, edge_dropout=0.5).can_batch()
-        assert kind(graph(), model="kappa-gcn", space="H2xS2").can_batch()
-        assert not kind(graph(), model="gcn").can_batch()
-    assert not Reconstruction(graph()).can_batch()
+        assert problem(kind, graph(), dropout=0.5, feature_dropout=0.5, edge_dropout=0.5).can_batch()
+        assert problem(kind, graph(), model="kappa-gcn", space="H2xS2").can_batch()
+        assert not problem(kind, graph(), model="gcn").can_batch()
+    assert not problem(Reconstruction, graph()).can_batch()
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.0, float("nan")])
 def test_an_edge_dropout_out_of_range_is_refused(kind, value):
-    with pytest.raises(ValueError, match=r"edge_dropout must be in \[0, 1\), got"):
-        kind(graph(), edge_dropout=value)
+    with pytest.raises(ValueError, match=r"edge_dropout: input should be .*, got"):
+        problem(kind, graph(), edge_dropout=value)
 
 
 def test_what_does_not_fit_is_refused(kind):
     with pytest.raises(ValueError, match="no model 'qgnc'"):
-        kind(graph(), model="qgnc")
+        problem(kind, graph(), model="qgnc")
     with pytest.raises(ValueError, match="hgcn lives in"):
-        kind(graph(), model="hgcn", space="Q2,2")
-    with pytest.raises(TypeError, match="nonsense"):
-        kind(graph(), nonsense=3)
+        problem(kind, graph(), model="hgcn", space="Q2,2")
+    with pytest.raises(ValueError, match="unknown key 'nonsense'"):
+        problem(kind, graph(), nonsense=3)
 
 
-def test_a_graph_of_one_node_is_refused():
-    class Nothing(Task):
-        name, metric = "nothing", "none"
-        message_edges = build_predictor = score = selection = None
-
+def test_a_graph_of_one_node_is_refused(kind):
     with pytest.raises(ValueError, match="a graph needs at least 2 nodes, got 1"):
-        Nothing(Data(edge_index=torch.empty(2, 0, dtype=torch.int64), num_nodes=1))
+        kind.of(Data(edge_index=torch.empty(2, 0, dtype=torch.int64), num_nodes=1))
+
+
+def test_a_problem_reconfigured_shares_data_split_and_matrices(kind):
+    first = problem(kind, graph(), space="Q2,2")
+    again = first.reconfigured(problem(kind, graph(), space="H3", epochs=7).config)
+    assert (again.config.space, first.config.space) == ("H3", "Q2,2")
+    assert again.graph is first.graph
+    assert again.x is first.x
+    assert again.split is first.split
+    assert again.loader.task is again

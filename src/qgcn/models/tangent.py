@@ -175,7 +175,9 @@ class TangentNetwork(Encoder):
     @property
     def takes_field(self) -> bool:
         """Whether the graph may be the field of some nodes: each layer then has rows of its own."""
-        return self.reads_graph and not self.skip and self.features is None and all(layer.score is None for layer in self.layers)
+        return (
+            self.reads_graph and not self.skip and self.features is None and all(layer.score is None for layer in self.layers)
+        )
 
     def tangent(self, x: Tensor, edge_index: Tensor | Field | None = None, edge_weight: Tensor | None = None) -> Tensor:
         """Map features to tangent coordinates at the pole of the last layer's space, shape ``(N, d)``.

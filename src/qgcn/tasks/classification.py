@@ -93,6 +93,14 @@ class NodeClassification(Task[ClassificationConfig]):
     titles: ClassVar[dict[str, str]] = {"f1_micro": "accuracy"}
 
     @classmethod
+    def check(cls, config: Config) -> None:
+        """Raise if no layer is left for the encoder."""
+        super().check(config)
+        layers = config.options.get("layers", 2)
+        if _convolves(config) and layers < 2:
+            raise ValueError(f"classification by convolution needs at least 2 layers, got {layers}")
+
+    @classmethod
     def make_split(cls, data: "Data", config: ClassificationConfig) -> dict[str, Tensor]:
         """Return the embedding of another run, if the settings name one; the split is the graph's own masks."""
         return {} if config.start is None else {"start": read_embedding(Path(config.start), data)}
@@ -127,18 +135,13 @@ class NodeClassification(Task[ClassificationConfig]):
 
     def build_predictor(self) -> NodeClassifier:
         """Build an encoder and a classifier; PyG's networks classify with their last layer."""
-        config, able = self.config, self.capabilities
-        if able.classifies:
+        config = self.config
+        if self.capabilities.classifies:
             return NodeClassifier(self.build_encoder(f"E{self.classes}", hidden=config.options.get("hidden") or config.space))
-        convolve = able.graph != "none" and config.head == "convolution"
-        layers, activation = config.options.get("layers", 1), "identity"
-        changes = {}
-        if convolve:
-            if layers < 2:
-                raise ValueError(f"classification by convolution needs at least 2 layers, got {layers}")
-            changes, activation = {"layers": layers - 1}, config.options.get("activation", "relu")
-        encoder = self.build_encoder(**changes)
-        head = TangentClassifier(encoder.space, self.classes, activation, config.options.get("dropout", 0.0))
+        options, convolve = config.options, _convolves(config)
+        encoder = self.build_encoder(**{"layers": options["layers"] - 1} if convolve else {})
+        activation = options["activation"] if convolve else "identity"
+        head = TangentClassifier(encoder.space, self.classes, activation, options.get("dropout", 0.0))
         return NodeClassifier(encoder, head, convolve)
 
     def targets(self, split: Split) -> tuple[Tensor, ...]:
@@ -204,3 +207,9 @@ class NodeClassification(Task[ClassificationConfig]):
             Quality("Test nodes right, by class", about, by_class(tested, data.y, names)),
             Quality("Test nodes right, by degree", about, by_degree(tested, degree)),
         ]
+
+
+def _convolves(config: Config) -> bool:
+    """Tell whether the classifier is the last convolution of the network."""
+    able, stacks = config.capabilities, {"layers", "activation"} <= config.options.keys()
+    return stacks and able.graph != "none" and not able.classifies and getattr(config, "head", "") == "convolution"

@@ -228,12 +228,14 @@ def _refuse(key: str, value: Any, values: dict[str, Any], kind: type[Config], wh
         near = difflib.get_close_matches(str(key), kind.model_fields, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(kind.model_fields)})"
         raise ValueError(f"unknown key {key!r}{where}{hint}")
-    usual = [TASKS[task].Config.defaults.get(key, field.default) for task, field in owners.items()]
-    if value is None or value in usual:
-        return
     task = values["task"]
+    own = [task] if task in owners else list(owners)
+    usual = [TASKS[name].Config.defaults.get(key, owners[name].default) for name in own]
+    if value is None or value in (*usual, owners[own[0]].default):
+        return
     if task in owners:
-        raise ValueError(f"{key}{where}: the model {values.get('model') or kind.model_fields['model'].default} has no such option")
+        model = values.get("model") or kind.model_fields["model"].default
+        raise ValueError(f"{key}{where}: the model {model} has no such option")
     raise ValueError(f"{key}{where} is a setting of {' and '.join(owners)}, not of {task}")
 
 

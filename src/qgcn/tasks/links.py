@@ -29,6 +29,8 @@ class LinkConfig(Config):
 
     task: Literal["links"] = "links"
     protocol: Literal["leak-free", "hgcn"] = Field("leak-free", description="How edges are split.")
+    val: float = Field(0.05, ge=0, lt=1, description="Share of the edges kept for validation.")
+    test: float = Field(0.10, ge=0, lt=1, description="Share of the edges kept for the test.")
 
     defaults: ClassVar[dict[str, Any]] = {
         "aggregation": "mean",
@@ -89,8 +91,9 @@ class LinkPrediction(Task[LinkConfig]):
     @classmethod
     def make_split(cls, data: "Data", config: LinkConfig) -> dict[str, Tensor]:
         """Split the edges; see :func:`qgcn.data.split_links`."""
+        shares = {"val": config.val, "test": config.test}
         nodes = int(data.num_nodes or 0)
-        return split_links(data.edge_index, nodes, protocol=config.protocol, seed=config.split_seed).parts()
+        return split_links(data.edge_index, nodes, **shares, protocol=config.protocol, seed=config.split_seed).parts()
 
     def prepare(self) -> None:
         """Build the split from its parts."""

@@ -134,7 +134,11 @@ class Task(ABC, Generic[ConfigT]):
         self.x = self._inputs.features(self.capabilities.sparse_features, self.device, dtype)
         self.in_features = int(self.x.shape[1])
         self.graph, self.thinning = self._inputs.graph(
-            self.capabilities.graph == "matrix", self.device, dtype, config.options.get("aggregation", "sym"), config.edge_dropout
+            self.capabilities.graph == "matrix",
+            self.device,
+            dtype,
+            config.options.get("aggregation", "sym"),
+            config.edge_dropout,
         )
         self.loader: Loader = FullBatch(self)
 

@@ -292,9 +292,7 @@ class Trainer:
         self.predictor.eval()
         splits: tuple[Split, ...] = ("val", "test") if self.task.held_out else ("test",)
         loader = self.task.loader
-        predictions = {
-            split: self._call("predict", loader.scored(split, whole=True), self.best_parameters) for split in splits
-        }
+        predictions = {split: self._call("predict", loader.scored(split, whole=True), self.best_parameters) for split in splits}
         found = []
         for index, seed in enumerate(self.seeds):
             with self.best_predictor(index) as predictor:
@@ -370,4 +368,3 @@ class Trainer:
         self._all_stopped = bool(self.stopped.all())
         self.epoch = int(about["epoch"])
         self.seconds = float(about.get("seconds", 0.0))
-
