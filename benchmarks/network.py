@@ -79,7 +79,7 @@ def qgcn_step(x: Tensor, graph: Tensor, space: str, dropout: float) -> Callable[
 
 def epoch_step(run: Run, seeds: int) -> Callable[[], None]:
     """Return one epoch of a run as it is trained, with optimiser and validation, for one or many seeds."""
-    trainer = Trainer(run.task, run.config, list(range(seeds)), run.fabric)
+    trainer = Trainer(run.task, list(range(seeds)), run.fabric)
     return lambda: trainer.run(until=lambda: True)
 
 

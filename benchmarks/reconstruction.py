@@ -309,7 +309,7 @@ def whole_epochs(graph: tuple[str, int, Tensor], device: str, patience: float) -
     task.to(fabric.device, torch.float32)
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    trainer = Trainer(task, config, [0], fabric)
+    trainer = Trainer(task, [0], fabric)
 
     def advance(count: int) -> None:
         goal = trainer.epoch + count

@@ -22,7 +22,7 @@ SCORES = Path(__file__).parent / "results" / "reconstruction.jsonl"
 
 def trained(folder, settings):
     if not (folder / "results.json").exists():
-        run = Run.resume(folder) if (folder / "config.yaml").exists() else Run.start(Config.checked(settings), folder)
+        run = load_run(folder) if (folder / "config.yaml").exists() else Run.start(Config.checked(settings), folder)
         run.train()
     return folder
 

@@ -48,7 +48,7 @@ def train(data: Data, config: Config, squared: bool, denominator: Denominator) -
     task.squared, task.denominator = squared, denominator
     fabric = fabric_of(config)
     task.to(fabric.device, task.x.dtype)
-    trainer = Trainer(task, config, [config.seed], fabric)
+    trainer = Trainer(task, [config.seed], fabric)
     try:
         trainer.run()
     except Diverged:

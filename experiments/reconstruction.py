@@ -56,7 +56,7 @@ class Embedding:
         with torch.cuda.stream(self.stream):
             task = Reconstruction(graph_of(name), **config.task_options())
             task.to(fabric.device, torch.float32)
-            self.trainer = Trainer(task, config, [seed], fabric)
+            self.trainer = Trainer(task, [seed], fabric)
             self.trainer.run(until=lambda: self.trainer.epoch >= RECORDED)
 
     def train(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "configs"
 def train(path: Path, folder: Path) -> dict[str, object]:
     """Train one config, or go on with it, and return its results."""
     if not (folder / "results.json").exists():
-        run = Run.resume(folder) if (folder / "config.yaml").exists() else Run.start(Config.checked(read_config(path)), folder)
+        run = load_run(folder) if (folder / "config.yaml").exists() else Run.start(Config.checked(read_config(path)), folder)
         run.train()
     return json.loads((folder / "results.json").read_text()) | {"config": read_config(folder / "config.yaml")}
 

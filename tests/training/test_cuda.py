@@ -50,7 +50,7 @@ def test_a_run_goes_on_from_a_state_as_if_it_had_never_stopped():
     whole = learned(deterministic=True)
     made = run(deterministic=True)
     with determinism(made.config):
-        first, second = (Trainer(made.task, made.config, [0], made.fabric) for _ in range(2))
+        first, second = (Trainer(made.task, [0], made.fabric) for _ in range(2))
         for trainer, epoch in ((first, 17), (second, 9)):  # the second has recorded its steps, too
             trainer.run(until=lambda made=trainer, epoch=epoch: made.epoch == epoch)
         second.restore(*first.state())

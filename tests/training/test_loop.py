@@ -16,7 +16,7 @@ NOISE = {"dropout": 0.3, "feature_dropout": 0.2, "edge_dropout": 0.2, "schedule"
 def trainer(seeds=(0,), task="classification", data=None, **settings):
     config = Config.checked(SMALL | {"task": task} | settings)
     run = Run(config, data=data)
-    return Trainer(run.task, config, list(seeds), run.fabric)
+    return Trainer(run.task, list(seeds), run.fabric)
 
 
 def done(made):

@@ -12,7 +12,8 @@ import yaml
 from safetensors.torch import load_file
 
 from qgcn.data import load, read_graph
-from qgcn.training import Config, Diverged, Interrupted, Run, summarize
+from qgcn.data.store import save_graph
+from qgcn.training import Config, Diverged, Interrupted, Run, load_run, summarize
 
 SMALL = {"task": "classification", "data": "stochastic-block", "space": "Q5,2", "epochs": 4, "lr": 0.02, "seeds": 2}
 
@@ -49,8 +50,10 @@ def test_folder_holds_what_is_promised(finished):
         "embeddings/seed-0.npz",
         "embeddings/seed-1.npz",
         "environment.json",
+        "graph.npz",
         "metrics.jsonl",
         "results.json",
+        "split.safetensors",
         "weights/seed-0.safetensors",
         "weights/seed-1.safetensors",
     ]
@@ -70,26 +73,28 @@ def test_folder_holds_what_is_promised(finished):
     assert results["summary"]["accuracy"] == expected
 
 
-def test_weights_and_embedding_are_those_of_the_best_model(finished):
-    run = Run.resume(finished)
+def test_weights_and_embedding_are_those_of_the_best_model(tmp_path):
+    run = Run.start(config(), tmp_path / "run")
     run.train()
+    again = load_run(tmp_path / "run")
     for seed in (0, 1):
-        points, space = run.embedding(seed)
-        with np.load(finished / "embeddings" / f"seed-{seed}.npz", allow_pickle=False) as saved:
-            np.testing.assert_array_equal(saved["points"], points.numpy())
-            np.testing.assert_array_equal(saved["node_ids"], np.arange(240))
-            assert str(saved["space"]) == str(space) == "Q5,2"
-            np.testing.assert_allclose(saved["tangent"], space.logmap0(points).numpy())
-        trainer, index = run.trainers[seed]
-        weights = load_file(finished / "weights" / f"seed-{seed}.safetensors")
-        assert weights.keys() == trainer.weights(index).keys()
-        assert all(torch.equal(weights[name], weight) for name, weight in trainer.weights(index).items())
+        points, space, node_ids = run.embedding(seed)
+        saved = again.embedding(seed)
+        assert torch.equal(saved.points, points)
+        np.testing.assert_array_equal(saved.node_ids, node_ids)
+        np.testing.assert_array_equal(node_ids, np.arange(240))
+        assert str(saved.space) == str(space) == "Q5,2"
+        torch.testing.assert_close(saved.space.beta, space.beta, check_dtype=False)
+        weights = load_file(tmp_path / "run" / "weights" / f"seed-{seed}.safetensors")
+        assert all(torch.equal(weights[name], weight) for name, weight in run.weights(seed)[0].items())
+        predictor = again.predictor(seed)
+        assert torch.equal(predictor.embed(again.task.x, again.task.graph), points)
 
 
 def test_a_finished_run_is_shown_and_not_touched(finished, copied):
     times = {path: path.stat().st_mtime_ns for path in copied.rglob("*")}
     time.sleep(0.01)
-    summary = Run.resume(copied).train()
+    summary = load_run(copied).train()
     assert summary == summarize(json.loads((finished / "results.json").read_text())["seeds"])
     assert times == {path: path.stat().st_mtime_ns for path in copied.rglob("*")}
 
@@ -97,7 +102,7 @@ def test_a_finished_run_is_shown_and_not_touched(finished, copied):
 def test_what_was_lost_is_trained_again(finished, copied):
     shutil.rmtree(copied / "checkpoints")
     shutil.rmtree(copied / "weights")
-    Run.resume(copied).train()
+    load_run(copied).train()
     assert files(copied).keys() == files(finished).keys()
     for name, content in files(finished).items():
         if not name.startswith("checkpoints"):  # these tell how long it took
@@ -110,7 +115,7 @@ def test_half_lines_and_forgotten_files_do_not_confuse_resuming(finished, copied
     (copied / ".metrics.jsonl.12ab").write_bytes(b"half")
     later = '{"seed": 0, "epoch": 5, "loss": 1.0, "score": 1.0, "best": 1.0}\n{"seed": 1, "epo'
     (copied / "metrics.jsonl").write_text((copied / "metrics.jsonl").read_text() + later)
-    Run.resume(copied).train()
+    load_run(copied).train()
     for name in ("metrics.jsonl", "results.json", "weights/seed-0.safetensors"):
         assert (copied / name).read_bytes() == (finished / name).read_bytes()
 
@@ -119,7 +124,7 @@ def test_another_place_is_added_to_the_first(copied):
     first = json.loads((copied / "environment.json").read_text())
     (copied / "environment.json").write_text(json.dumps(first | {"threads": 64}))
     (copied / "results.json").unlink()
-    Run.resume(copied).train()
+    load_run(copied).train()
     assert json.loads((copied / "environment.json").read_text()) == first | {"threads": 64, "resumed": [first]}
 
 
@@ -129,30 +134,65 @@ def test_a_checkpoint_of_another_config_is_refused(copied, key, value):
     old, changed[key] = changed[key], value
     (copied / "config.yaml").write_text(yaml.safe_dump(changed))
     before = files(copied)
-    with pytest.raises(ValueError, match=rf"was trained with {key} = {old!r}, but the config says {value!r}"):
-        Run.resume(copied).train()
+    message = rf"was trained with {key} = {old!r}, but the config says {value!r}"
+    with pytest.raises(ValueError, match=rf"results.json {message}"):
+        load_run(copied).train()
     assert files(copied) == before
+    (copied / "results.json").unlink()
+    with pytest.raises(ValueError, match=rf"seeds-0-1.safetensors {message}"):
+        load_run(copied).train()
 
 
 def test_how_often_checkpoints_are_written_may_change(copied):
     changed = yaml.safe_load((copied / "config.yaml").read_text())
     changed["checkpoint_seconds"] = 99.0
     (copied / "config.yaml").write_text(yaml.safe_dump(changed))
-    assert Run.resume(copied).train()
+    assert load_run(copied).train()
 
 
 def test_a_checkpoint_of_another_graph_is_refused(copied):
     data = load("stochastic-block")
     data.y[0] = (data.y[0] + 1) % 4
-    with pytest.raises(ValueError, match="was trained on another graph than stochastic-block is now"):
-        Run.resume(copied, data).train()
+    save_graph(copied / "graph.npz", data)
+    (copied / "results.json").unlink()
+    with pytest.raises(ValueError, match="was trained on another graph than that of"):
+        load_run(copied).train()
 
 
 def test_a_damaged_checkpoint_is_refused(copied):
     path = copied / "checkpoints" / "seeds-0-1.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
+    (copied / "results.json").unlink()
     with pytest.raises(ValueError, match=r"seeds-0-1\.safetensors is damaged or no checkpoint"):
-        Run.resume(copied).train()
+        load_run(copied).train()
+
+
+def test_a_folder_without_its_graph_is_refused_with_what_to_do(copied):
+    (copied / "graph.npz").unlink()
+    expected = r"written by an earlier version, which did not keep the graph; train it again: qgcn train classification --config"
+    with pytest.raises(ValueError, match=expected):
+        load_run(copied)
+
+
+def test_a_run_needs_nothing_but_its_folder(tmp_path):
+    """The file it was started from is gone; a graph that never was a file is resumed likewise."""
+    edges = tmp_path / "edges.csv"
+    edges.write_text("".join(f"n{k},n{(k * 7 + 1) % 30}\nn{k},n{(k + 1) % 30}\n" for k in range(30)))
+    settings = {"task": "links", "space": "H3", "epochs": 6, "eval_every": 1, "patience": None, "device": "cpu"}
+    Run.start(Config.checked(settings | {"data": str(edges)}), tmp_path / "whole").train()
+
+    def stop(stage, done, total, note=""):
+        if done == 3:
+            signal.raise_signal(signal.SIGTERM)
+
+    for name, data in (("file", None), ("object", read_graph(edges))):
+        with pytest.raises(Interrupted):
+            Run.start(Config.checked(settings | {"data": str(edges)}), tmp_path / name, data).train(stop)
+    edges.unlink()
+    for name in ("file", "object"):
+        load_run(tmp_path / name).train()
+        for file in ("results.json", "embeddings/seed-0.npz"):
+            assert (tmp_path / name / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
 def test_start_refuses_a_folder_in_use(finished, tmp_path):
@@ -199,59 +239,57 @@ def test_seeds_are_batched_where_that_is_possible():
     noisy.train()
 
 
-class Watch:
-    def __init__(self):
-        self.seen = []
-
-    def group(self, seeds, epoch):
-        self.seen.append(torch.are_deterministic_algorithms_enabled())
-
-    def progress(self, progress): ...
-
-
 @pytest.mark.parametrize("settings", [{}, {"model": "gcn", "space": "E4", "dropout": 0.5}, {"task": "links"}])
 def test_deterministic_runs_insist_and_give_back(settings):
-    watch = Watch()
-    Run(config(deterministic=True, epochs=1, **settings)).train(watch)
-    assert watch.seen
-    assert all(watch.seen)
+    seen = []
+    run = Run(config(deterministic=True, epochs=1, **settings))
+    run.train(lambda *_: seen.append(torch.are_deterministic_algorithms_enabled()))
+    assert seen
+    assert all(seen)
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_progress_has_a_stage_for_each_group_of_seeds():
+    told = []
+    Run(config(batch_seeds=False)).train(lambda stage, done=0, total=0, note="": told.append((stage, done, total, note)))
+    assert [each[:3] for each in told] == [(f"seed {seed}", epoch, 4) for seed in (0, 1) for epoch in range(5)]
+    assert told[0][3] == ""
+    assert told[1][3].startswith("loss ")
+    assert "best f1_micro" in told[1][3]
 
 
 def test_a_signal_stops_after_the_epoch_and_the_rest_is_trained_later(tmp_path):
     """Several groups of seeds: the first is done, the second interrupted, the third not begun."""
 
-    class Stop(Watch):
-        def progress(self, progress):
-            if len(self.seen) == 2 and progress.epoch == 2:
-                signal.raise_signal(signal.SIGTERM)
+    def stop(stage, done, total, note=""):
+        if stage == "seed 1" and done == 2:
+            signal.raise_signal(signal.SIGTERM)
 
     settings = {"batch_seeds": False, "seeds": 3, "dropout": 0.5}
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     Run.start(config(**settings), whole).train()
     handlers = signal.getsignal(signal.SIGTERM)
     with pytest.raises(Interrupted, match="interrupted at epoch 2"):
-        Run.start(config(**settings), broken).train(Stop())
+        Run.start(config(**settings), broken).train(stop)
     assert signal.getsignal(signal.SIGTERM) is handlers
     assert names(broken / "weights") == ["seed-0.safetensors"]
     assert not (broken / "results.json").exists()
-    Run.resume(broken).train()
+    load_run(broken).train()
     for name, content in files(whole).items():
         if not name.startswith("checkpoints"):
             assert files(broken)[name] == content, name
 
 
 def test_a_second_ctrl_c_stops_at_once_and_the_run_can_still_be_resumed(finished, tmp_path):
-    class Stop(Watch):
-        def progress(self, progress):
-            if progress.epoch == 2:
-                signal.raise_signal(signal.SIGINT)
-                signal.raise_signal(signal.SIGINT)
+    def stop(stage, done, total, note=""):
+        if done == 2:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        Run.start(config(), tmp_path / "run").train(Stop())
+        Run.start(config(), tmp_path / "run").train(stop)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    Run.resume(tmp_path / "run").train()
+    load_run(tmp_path / "run").train()
     assert (tmp_path / "run" / "results.json").read_bytes() == (finished / "results.json").read_bytes()
 
 
@@ -267,7 +305,7 @@ def test_classification_starts_from_the_embedding_of_another_run(tmp_path):
     joined.train()
     with pytest.raises(ValueError, match="embeds other nodes"):
         Run(Config.checked(settings | {"start": str(tmp_path / "links")}), data=load("stochastic-block", sizes=(20, 20)))
-    with pytest.raises(ValueError, match="start is for classification"):
+    with pytest.raises(ValueError, match="start is a setting of classification, not of links"):
         Config.checked(settings | {"task": "links", "start": str(tmp_path / "links")})
     with pytest.raises(FileNotFoundError, match="no finished run"):
         Run(Config.checked(settings | {"start": str(tmp_path)}))
@@ -280,5 +318,5 @@ def test_a_score_without_bound_survives_the_results_file(tmp_path):
     settings = Config.checked({"task": "reconstruction", "data": "pair", "epochs": 2, "seeds": 2, "device": "cpu"} | network)
     summary = Run.start(settings, tmp_path / "run", data).train()
     assert summary["worst_distortion"][0] == float("inf")  # two layers of mean neighbours put both nodes into one point
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["summary"]["worst_distortion"]["mean"] is None
-    assert Run.resume(tmp_path / "run", data).train()["worst_distortion"][0] == float("inf")
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["summary"]["worst_distortion"]["mean"] == "inf"
+    assert load_run(tmp_path / "run").train()["worst_distortion"][0] == float("inf")

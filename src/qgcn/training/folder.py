@@ -174,6 +174,11 @@ class RunFolder:
         save_tensors(self.path / "weights" / f"seed-{seed}.safetensors", weights, {"seed": seed})
         write_embedding(self.path / "embeddings" / f"seed-{seed}.npz", embedding)
 
+    def holds_seed(self, seed: int) -> bool:
+        """Tell whether the parameters and the embedding of a seed are written."""
+        names = (f"weights/seed-{seed}.safetensors", f"embeddings/seed-{seed}.npz")
+        return all((self.path / name).is_file() for name in names)
+
     def embedding(self, seed: int) -> Embedding | None:
         """Read the embedding of a seed, if it is written."""
         path = self.path / "embeddings" / f"seed-{seed}.npz"

@@ -104,8 +104,8 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether the folder's results are there."""
-        return self.folder is not None and self.folder.finished
+        """Whether the folder has the results, and the model and embedding of every seed."""
+        return self.folder is not None and self.folder.finished and all(map(self.folder.holds_seed, self.seeds))
 
     def groups(self) -> list[list[int]]:
         """Return the seeds, those that are trained together in one list: as many as fit into :data:`BATCH_BYTES`.
@@ -137,9 +137,8 @@ class Run:
             Diverged: Training diverged. If that was before the first checkpoint, the folder is gone again.
             ValueError: A checkpoint does not belong to this config or this graph.
         """
-        if self.folder is not None and (found := self.folder.results()) is not None:
-            self.results = found["seeds"]
-            return summarize(self.results)
+        if self.finished:
+            return self._read_results()
         self.results = []
         with stop_signals() as asked, determinism(self.config), freed_memory_kept():
             undo = self._begin()
@@ -157,8 +156,15 @@ class Run:
         if self.folder is not None:
             about = {"task": self.config.task, "metric": self.task.metric, **self.task.about_results()}
             scores = {name: {"mean": mean, "std": std} for name, (mean, std) in summary.items()}
-            self.folder.write_results(about | {"summary": scores, "seeds": self.results})
+            self.folder.write_results(about | {"summary": scores, "seeds": self.results, "config": self.config.model_dump()})
         return summary
+
+    def _read_results(self) -> Summary:
+        if self.folder is None or (found := self.folder.results()) is None:
+            raise ValueError("the run is not finished: there are no results")
+        check_same(found.get("config"), self.config, self.folder.path / "results.json")
+        self.results = found["seeds"]
+        return summarize(self.results)
 
     def _begin(self) -> Callable[[], None]:
         if self.folder is None:
