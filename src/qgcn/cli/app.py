@@ -1,16 +1,47 @@
-"""The commands."""
+"""The commands. The module of a command is imported when that command is called: the list of them is shown at once."""
 
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from qgcn.cli.analyze import analyze
-from qgcn.cli.datasets import datasets
-from qgcn.cli.demo import demo
-from qgcn.cli.report import report
-from qgcn.cli.train import resume, train_commands
-
 __all__ = ["build_app"]
+
+_COMMANDS = {
+    "train": "Train a model on a graph, for one or many seeds.",
+    "resume": "Resume an interrupted run; show the results of one that is finished.",
+    "report": "Write a report to explore in a browser.",
+    "analyze": "Measure the geometry of a graph: how tree-like it is, how it curves, and which space fits it.",
+    "datasets": "List the data sets and generated graphs, and which of them are here already.",
+    "demo": "Embed a ring of trees, and write a report that shows it.",
+}
+_HOMES = {"resume": "train"}
+
+
+def build_app(arguments: list[str]) -> typer.Typer:
+    """Return the command line for some arguments: their command, and the names of the others."""
+    app = typer.Typer(
+        help="Graph learning in pseudo-Riemannian spaces.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_options)
+    called = next((argument for argument in arguments if not argument.startswith("-")), None)
+    for name, about in _COMMANDS.items():
+        if name != called:
+            app.command(name, help=about)(_unused)
+            continue
+        module = import_module(f"qgcn.cli.{_HOMES.get(name, name)}")
+        if name == "train":
+            app.add_typer(module.train_commands(), name=name)
+        else:
+            app.command(name)(getattr(module, name))
+    return app
+
+
+def _unused() -> None:
+    """Stand for a command that is not called."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -27,18 +58,3 @@ def _options(
     ] = False,
 ) -> None:
     """Graph learning in pseudo-Riemannian spaces."""
-
-
-def build_app() -> typer.Typer:
-    """Return the command line, with the tasks that are registered by now."""
-    app = typer.Typer(
-        help="Graph learning in pseudo-Riemannian spaces.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-    )
-    app.callback()(_options)
-    app.add_typer(train_commands(), name="train")
-    for command in (resume, report, analyze, datasets, demo):
-        app.command()(command)
-    return app

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Literal
 import torch
 from pydantic import Field as Setting
 from torch import Tensor, nn
-from torch_geometric.nn import GAT, GCN, MLP, GraphSAGE, SGConv
 
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
@@ -47,7 +46,7 @@ class EuclideanNetwork(Encoder):
     """
 
     Options: ClassVar[type[Options]] = EuclideanOptions
-    KINDS: ClassVar[dict[str, Any]] = {"gcn": GCN, "gat": GAT, "sage": GraphSAGE, "mlp": None, "sgc": None}
+    KINDS: ClassVar[tuple[str, ...]] = ("gcn", "gat", "sage", "mlp", "sgc")
 
     def __init__(
         self,
@@ -72,15 +71,7 @@ class EuclideanNetwork(Encoder):
         self.space = space
         self.feature_dropout = nn.Dropout(feature_dropout)
         act = None if activation == "identity" else activation
-        if kind == "sgc":
-            self.network: nn.Module = SGConv(in_features, space.dim, K=layers)
-        elif kind == "mlp":
-            sizes = [in_features, *[inner.dim] * (layers - 1), space.dim]
-            self.network = MLP(sizes, act=act, dropout=dropout, norm=None)
-        else:
-            arguments = (in_features, inner.dim, layers, space.dim)
-            given = {"normalize": False} if kind == "gcn" else {}  # the adjacency is normalised already
-            self.network = self.KINDS[kind](*arguments, dropout=dropout, act=act, **given)
+        self.network = _network(kind, (in_features, inner.dim, layers, space.dim), dropout, act)
 
     @classmethod
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
@@ -126,3 +117,19 @@ def _euclidean(space: Space | str, kind: str) -> Space:
     if space.kind != "E":
         raise ValueError(f"{kind} lives in a Euclidean space such as E16, got {space}")
     return space
+
+
+def _network(kind: str, sizes: tuple[int, int, int, int], dropout: float, act: str | None) -> nn.Module:
+    """Build PyTorch Geometric's network of a kind."""
+    from torch_geometric import nn as pyg  # here, so that a command line that trains nothing does not wait for it
+
+    features, inner, layers, out = sizes
+    if kind == "sgc":
+        network: nn.Module = pyg.SGConv(features, out, K=layers)
+    elif kind == "mlp":
+        network = pyg.MLP([features, *[inner] * (layers - 1), out], act=act, dropout=dropout, norm=None)
+    else:
+        given = {"normalize": False} if kind == "gcn" else {}  # the adjacency is normalised already
+        named = {"gcn": pyg.GCN, "gat": pyg.GAT, "sage": pyg.GraphSAGE}
+        network = named[kind](*sizes, dropout=dropout, act=act, **given)
+    return network

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
-from qgcn.nn import DoubleProjection, Dropout, Field, QGCNConv, QLinear, TangentActivation, tangent_mean
+from qgcn.nn import DoubleProjection, Dropout, Field, QLinear, TangentActivation, tangent_mean
 from qgcn.nn.sparse import Aggregation
 
 __all__ = ["QGCN", "QNN", "ConvolutionOptions", "TangentNetwork", "TangentOptions"]
@@ -256,6 +256,8 @@ class QGCN(TangentNetwork):
         bias: bool = True,
         **options: Any,
     ) -> None:
+        from qgcn.nn.conv import QGCNConv  # here: PyTorch Geometric takes seconds to import
+
         layer = partial(QGCNConv, aggregation=aggregation, attention=attention, bias=bias)
         super().__init__(in_features, space, layer, **options)
 

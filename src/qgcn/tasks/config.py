@@ -215,6 +215,9 @@ def settings_of(task: str) -> dict[str, tuple[FieldInfo, str]]:
         found[name] = (field, home)
     for models in MODELS.values():
         for model in models:
+            able = model.capabilities(parse_space(model.default_space), {})
+            if able.learns_nodes and not find_task(task).learns_nodes:
+                continue
             found |= {name: (field, "Model") for name, field in model.encoder.Options.model_fields.items() if name not in found}
     return found
 
