@@ -5,22 +5,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from qgcn.kernels.part import Part
 from qgcn.nn.sparse import revalued, select_rows
 
 __all__ = ["Field", "Hop", "Part"]
-
-
-@dataclass(frozen=True)
-class Part:
-    """Which rows of a larger tensor a tensor holds.
-
-    Attributes:
-        rows: Their indices, int64, shape ``(n,)``.
-        total: Number of rows of the larger one.
-    """
-
-    rows: Tensor
-    total: int
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.utils.weak import WeakIdKeyDictionary
 
-from qgcn.kernels import network
+from qgcn.kernels.product import cpu
 
 __all__ = [
     "AGGREGATIONS",
@@ -100,7 +100,7 @@ def _multiply(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
     if not _compiled(matrix, columns, values):
         return _one_by_one(matrix, columns, values, turn=False)
     parts = (matrix.crow_indices(), matrix.col_indices(), matrix.values() if values is None else values, columns)
-    return network.products(*(each.contiguous() for each in parts))
+    return cpu.products(*(each.contiguous() for each in parts))
 
 
 def _multiply_turned(matrix: Tensor, columns: Tensor, values: Tensor | None) -> Tensor:
@@ -110,11 +110,11 @@ def _multiply_turned(matrix: Tensor, columns: Tensor, values: Tensor | None) -> 
     if values is None:
         return _multiply(_turned(matrix, None), columns, None)
     turned = _transpose(matrix)
-    return network.products(turned.crow, turned.col, values.contiguous(), columns.contiguous(), turned.order)
+    return cpu.products(turned.crow, turned.col, values.contiguous(), columns.contiguous(), turned.order)
 
 
 def _compiled(matrix: Tensor, columns: Tensor, values: Tensor | None) -> bool:
-    return matrix.crow_indices().dtype == torch.int32 and network.usable(columns, matrix if values is None else values)
+    return matrix.crow_indices().dtype == torch.int32 and cpu.takes(columns, matrix if values is None else values)
 
 
 def _one_by_one(matrix: Tensor, columns: Tensor, values: Tensor | None, turn: bool) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from cases import awkward_pairs, generator, points_at_radius, settled_points
 from qgcn import geometry, parse_space
 from qgcn.kernels import Neighbourhoods, backend, reconstruction_loss, use_backend
-from qgcn.kernels.partition import energies
+from qgcn.kernels.pairs.energies import energies
 
 NAMES = ("Q7,3", "Q9,1", "Q3,7", "Q0,10", "Q1,1", "E10", "H10", "S10", "H5xS5", "H5xH5", "Q4,2xE4")
 DENOMINATORS = ("negatives", "others", "paper")

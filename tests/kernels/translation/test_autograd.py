@@ -1,11 +1,12 @@
-"""The translation by a bias, fused and plain."""
+"""The translation by a bias: all implementations, values and gradients."""
 
 import pytest
 import torch
 
 from cases import generator
 from qgcn import geometry, parse_space
-from qgcn.kernels import network, translate0, use_backend
+from qgcn.kernels import translate0, use_backend
+from qgcn.kernels.translation import cpu
 from tolerance import DTYPES
 
 
@@ -38,7 +39,7 @@ def test_both_paths_are_the_map_of_the_geometry(t, batch, dtype):
     torch.testing.assert_close(translate0(*given[:2], beta=given[2], time_dim=t), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.skipif(network.obstacle() is not None, reason="needs a C++ compiler")
+@pytest.mark.skipif(cpu.obstacle() is not None, reason="needs a C++ compiler")
 @pytest.mark.parametrize("t", [1, 3])
 def test_a_batch_under_vmap_is_fused(t):
     u, b, beta = arguments(batch=(3,))

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from qgcn.kernels.graph import Neighbourhoods, check_on_manifold, check_pairs, check_points, graph_of
 from qgcn.kernels.metric import Metric
-from qgcn.kernels.partition import energies
+from qgcn.kernels.pairs.energies import energies
+from qgcn.kernels.pairs.neighbourhoods import Neighbourhoods, check_on_manifold, check_pairs, check_points, graph_of
 
 __all__ = ["Denominator", "distortion_loss", "reconstruction_loss"]
 
 Denominator = Literal["negatives", "others", "paper"]
-"""What an edge is weighed against; see :func:`reconstruction_loss`."""
+"""The terms an edge is weighed against; see :func:`reconstruction_loss`."""
 
 
 def reconstruction_loss(
@@ -52,7 +52,7 @@ def reconstruction_loss(
     pairs too. Differentiable once, like ``pairwise_dist``.
 
     Distances are computed for a run of rows at a time and again for the gradient, so that memory grows as
-    ``N d + E``, plus a constant once the graph has more than :data:`~qgcn.kernels.graph.CHUNK_ENTRIES` pairs.
+    ``N d + E``, plus a constant once the graph has more than :data:`~qgcn.kernels.pairs.neighbourhoods.CHUNK_ENTRIES` pairs.
 
     Args:
         x: Points, shape ``(N, d)``.

@@ -1,4 +1,4 @@
-"""The translation by a bias in tangent coordinates, in one pass over the memory where that is to be had."""
+"""The gradient of the translation by a bias, and which implementation computes it."""
 
 import math
 from functools import partial
@@ -11,7 +11,7 @@ from torch.autograd import Function
 from qgcn import geometry
 from qgcn.geometry.batch import stacked, transformed, under_vmap
 from qgcn.geometry.tangent import bias_step, moved_by
-from qgcn.kernels import network
+from qgcn.kernels.translation import cpu
 
 __all__ = ["translate0"]
 
@@ -37,7 +37,7 @@ def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Te
 
 def _fits(u: Tensor, b: Tensor, beta: Tensor | float) -> bool:
     """Tell whether the compiled function takes these: points ``(N, d)`` or ``(K, N, d)``, one bias and beta for each ``N``."""
-    if u.ndim not in (2, 3) or u.shape[-1] > network.MOST_COORDINATES or not network.usable(u, b):
+    if u.ndim not in (2, 3) or u.shape[-1] > cpu.MOST_COORDINATES or not cpu.takes(u, b):
         return False
     shapes = [b.shape[:-1], beta.shape[:-1] if isinstance(beta, Tensor) else ()]
     return all(len(shape) < u.ndim and (math.prod(shape) == 1 or shape == (len(u), 1)) for shape in shapes)
@@ -48,7 +48,7 @@ class _Translated(Function):
     def forward(ctx: Any, u: Tensor, step: Tensor, ahead: Tensor, size: Tensor, time_dim: int) -> Tensor:
         ctx.time_dim = time_dim
         ctx.save_for_backward(u, step, ahead, size)
-        return network.translate(*_batch(u, step, ahead, size), time_dim).view(u.shape)
+        return cpu.translate(*_batch(u, step, ahead, size), time_dim).view(u.shape)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -58,7 +58,7 @@ class _Translated(Function):
             found = iter(torch.autograd.grad(moved_by(*inputs, time_dim=ctx.time_dim), asked, grad, create_graph=True))
             return tuple(next(found) if needed else None for needed in ctx.needs_input_grad)
         u, step, ahead, size = _batch(*inputs)
-        gradients = network.translate_gradient(u, grad.reshape(u.shape).contiguous(), step, ahead, size, ctx.time_dim)
+        gradients = cpu.translate_gradient(u, grad.reshape(u.shape).contiguous(), step, ahead, size, ctx.time_dim)
         return *(_shaped(gradient, each) for gradient, each in zip(gradients, inputs, strict=True)), None
 
 

@@ -5,15 +5,16 @@ only arithmetic, no memory that grows with pairs. Pairs left out are bits of wor
 are gathered by row from both ends of a pair, so nothing is added atomically and results do not depend on the order of threads.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from qgcn.kernels.gpu_pair import one_of, push, rows_of, separation, store_push
-from qgcn.kernels.graph import WORD, Words
+from qgcn.kernels.pairs.gpu_pair import one_of, push, rows_of, separation, store_push
+from qgcn.kernels.pairs.neighbourhoods import WORD, Words
+from qgcn.kernels.pairs.points import Energy, Points
 
 __all__ = ["distances", "edge_energy", "edge_gradient", "log_sum", "log_sum_gradient"]
 
@@ -259,19 +260,18 @@ def _grid(num_rows: int, num_words: int) -> tuple[int, int, int]:
     return blocks, triton.cdiv(num_words, each), each
 
 
-def log_sum(
-    x: Tensor, reach: Tensor, sizes: Tensor, tau: Tensor, words: Words, shape: Any, squared: bool, rows: range
-) -> Tensor:
+def log_sum(points: Points, energy: Energy, words: Words, rows: range) -> Tensor:
     """Return the base-2 logarithm of each row's sum, shape ``(len(rows),)``; ``tau`` is in units of base 2."""
+    x, reach, sizes, layout = points.x, points.reach, points.sizes, points.layout
     n, d = x.shape
     num_words = triton.cdiv(n, WORD)
     blocks, runs, each = _grid(len(rows), num_words)
     parts = torch.empty(runs, len(rows), dtype=x.dtype, device=x.device)
     with torch.cuda.device_of(x):
         _log_sum_kernel[(blocks, runs)](
-            x, reach, sizes, tau, words.start, words.word, words.bits, parts,
+            x, reach, sizes, energy.tau, words.start, words.word, words.bits, parts,
             rows.start, len(rows), n, num_words, each, words.steps,
-            SHAPE=shape, D=d, F=len(shape), SQUARED=squared, ROWS=_ROWS, GROUP=_GROUP, num_warps=_WARPS,
+            SHAPE=layout, D=d, F=len(layout), SQUARED=energy.squared, ROWS=_ROWS, GROUP=_GROUP, num_warps=_WARPS,
         )  # fmt: skip
     return parts[0] if runs == 1 else _combined(parts)
 
@@ -283,68 +283,61 @@ def _combined(parts: Tensor) -> Tensor:
 
 
 def log_sum_gradient(
-    x: Tensor,
-    reach: Tensor,
-    sizes: Tensor,
-    tau: Tensor,
-    shift: Tensor,
-    weight: Tensor,
-    words: Words,
-    back: Words,
-    shape: Any,
-    squared: bool,
-    rows: range,
+    points: Points, energy: Energy, shift: Tensor, weight: Tensor, words: tuple[Words, Words], rows: range
 ) -> tuple[Tensor, Tensor]:
     """Return weighted sums over pairs of half the slope of the energy by the row's point, and of those by energy and sizes."""
+    x, reach, sizes, layout = points.x, points.reach, points.sizes, points.layout
+    there, back = words
     n, d = x.shape
     num_words = triton.cdiv(n, WORD)
     blocks, runs, each = _grid(len(rows), num_words)
     to_x = torch.empty(runs, len(rows), d, dtype=x.dtype, device=x.device)
-    to_rest = torch.empty(runs, len(rows), len(shape) + 1, dtype=x.dtype, device=x.device)
+    to_rest = torch.empty(runs, len(rows), len(layout) + 1, dtype=x.dtype, device=x.device)
     with torch.cuda.device_of(x):
         _gradient_kernel[(blocks, runs)](
-            x, reach, sizes, tau, shift, weight,
-            words.start, words.word, words.bits, back.start, back.word, back.bits, to_x, to_rest,
-            rows.start, len(rows), n, num_words, each, words.steps, back.steps,
-            SHAPE=shape, D=d, F=len(shape), SQUARED=squared, SYMMETRIC=words is back, ROWS=_ROWS, num_warps=_WARPS,
+            x, reach, sizes, energy.tau, shift, weight,
+            there.start, there.word, there.bits, back.start, back.word, back.bits, to_x, to_rest,
+            rows.start, len(rows), n, num_words, each, there.steps, back.steps,
+            SHAPE=layout, D=d, F=len(layout), SQUARED=energy.squared, SYMMETRIC=there is back, ROWS=_ROWS, num_warps=_WARPS,
         )  # fmt: skip
     return to_x.sum(0), to_rest.sum((0, 1))
 
 
-def distances(x: Tensor, reach: Tensor, sizes: Tensor, shape: Any, rows: range) -> Tensor:
+def distances(points: Points, rows: range) -> Tensor:
     """Return distances from some rows to all points, shape ``(len(rows), N)``."""
+    x, reach, sizes, layout = points.x, points.reach, points.sizes, points.layout
     n, d = x.shape
     each = 32
     out = torch.empty(len(rows), n, dtype=x.dtype, device=x.device)
     with torch.cuda.device_of(x):
         _distance_kernel[(triton.cdiv(n, _ROWS), triton.cdiv(len(rows), each))](
             x, reach, sizes, out, rows.start, len(rows), n, each,
-            SHAPE=shape, D=d, F=len(shape), COLUMNS=_ROWS, num_warps=_WARPS,
+            SHAPE=layout, D=d, F=len(layout), COLUMNS=_ROWS, num_warps=_WARPS,
         )  # fmt: skip
     return out
 
 
-def edge_energy(x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target: Tensor, shape: Any, squared: bool) -> Tensor:
+def edge_energy(points: Points, source: Tensor, target: Tensor, squared: bool) -> Tensor:
     """Return the energy of each edge, shape ``(E,)``."""
+    x, reach, sizes, layout = points.x, points.reach, points.sizes, points.layout
     out = torch.empty(len(source), dtype=x.dtype, device=x.device)
     with torch.cuda.device_of(x):
         _edge_kernel[(triton.cdiv(len(source), _EDGES),)](
             x, reach, sizes, source, target, out, len(source),
-            SHAPE=shape, D=x.shape[1], F=len(shape), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
+            SHAPE=layout, D=x.shape[1], F=len(layout), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
         )  # fmt: skip
     return out
 
 
-def edge_gradient(
-    x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target: Tensor, weight: Tensor, shape: Any, squared: bool
-) -> tuple[Tensor, Tensor]:
+def edge_gradient(points: Points, source: Tensor, target: Tensor, weight: Tensor, squared: bool) -> tuple[Tensor, Tensor]:
     """Return weighted sums over the edges of the energy's slope by the points, shape ``(N, d)``, and by the sizes."""
+    x, reach, sizes, layout = points.x, points.reach, points.sizes, points.layout
     ends = torch.empty(2, len(source), x.shape[1], dtype=x.dtype, device=x.device)
-    to_sizes = torch.empty(len(source), len(shape), dtype=x.dtype, device=x.device)
+    to_sizes = torch.empty(len(source), len(layout), dtype=x.dtype, device=x.device)
     with torch.cuda.device_of(x):
         _edge_gradient_kernel[(triton.cdiv(len(source), _EDGES),)](
             x, reach, sizes, source, target, weight, ends[0], ends[1], to_sizes, len(source),
-            SHAPE=shape, D=x.shape[1], F=len(shape), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
+            SHAPE=layout, D=x.shape[1], F=len(layout), SQUARED=squared, ROWS=_EDGES, num_warps=_WARPS,
         )  # fmt: skip
     to_x = torch.zeros_like(x).index_add_(0, source, ends[0]).index_add_(0, target, ends[1])
     return to_x, to_sizes.sum(0)

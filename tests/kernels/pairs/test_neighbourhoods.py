@@ -4,7 +4,7 @@ import torch
 from cases import points_at_radius
 from qgcn import parse_space
 from qgcn.kernels import Neighbourhoods
-from qgcn.kernels.graph import CHUNK_ENTRIES, WORD, Words, check_on_manifold, rows_at_once
+from qgcn.kernels.pairs.neighbourhoods import CHUNK_ENTRIES, WORD, Words, check_on_manifold, rows_at_once
 
 
 def test_neighbourhoods_are_sorted_sets_without_loops():

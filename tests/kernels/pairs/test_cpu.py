@@ -17,7 +17,8 @@ from qgcn.metrics import mean_average_precision
 CODE = """
 import torch
 from qgcn import parse_space
-from qgcn.kernels import Neighbourhoods, average_precision, backend, cpu, nearest_neighbours, reconstruction_loss, use_backend
+from qgcn.kernels import Neighbourhoods, average_precision, backend, nearest_neighbours, reconstruction_loss, use_backend
+from qgcn.kernels.pairs import cpu
 
 space = parse_space("Q2,2")
 x = space.random(40, 4, generator=torch.Generator().manual_seed(0)).as_subclass(torch.Tensor).requires_grad_()
@@ -96,9 +97,10 @@ def test_if_nothing_can_be_kept_plain_pytorch_takes_over(tmp_path):
 
 
 def test_the_source_is_part_of_the_package():
-    from qgcn.kernels import cpu
+    from qgcn.kernels.pairs import cpu
 
-    assert (Path(cpu.__file__).parent / "native.cpp").is_file()
+    folder = Path(cpu.__file__).parent
+    assert all((folder / name).is_file() for name in ("pairs.cpp", "packs.h", "separation.h", "../lanes.h"))
 
 
 def test_results_do_not_depend_on_the_default_type():
@@ -135,7 +137,7 @@ def test_a_compiler_may_be_a_command_with_arguments(tmp_path):
 def test_a_cache_that_others_can_write_to_is_not_trusted(tmp_path):
     (tmp_path / "qgcn" / "kernels").mkdir(parents=True)
     (tmp_path / "qgcn" / "kernels").chmod(0o777)
-    code = "from qgcn.kernels import cpu\nprint(cpu.obstacle())"
+    code = "from qgcn.kernels.pairs import cpu\nprint(cpu.obstacle())"
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert "can be written by, someone else" in found.stdout

@@ -11,11 +11,12 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
-from torch.utils.checkpoint import checkpoint
 
-from qgcn.kernels.backends import choose, module_of
-from qgcn.kernels.graph import Chunk, Neighbourhoods, Words, rows_at_once
-from qgcn.kernels.metric import Metric, Shape, factors_of, reach_of, shape_of, sizes_of
+from qgcn.kernels.metric import Metric, factors_of
+from qgcn.kernels.pairs import reference
+from qgcn.kernels.pairs.implementations import PairKernels, choose
+from qgcn.kernels.pairs.neighbourhoods import Neighbourhoods, Words
+from qgcn.kernels.pairs.points import Energy, Layout, Points, layout_of, sizes_of
 
 __all__ = ["energies"]
 
@@ -45,28 +46,31 @@ def energies(
             get all results and, in the backward pass, the whole gradient.
     """
     factors = factors_of(manifold)
-    path = choose(x, manifold, factors)
-    if path == "eager" or factors is None:
-        ends = x.index_select(0, graph.source), x.index_select(0, graph.target)
-        of_edges = manifold.dist2(*ends) if squared else manifold.dist(*ends)
-        return _eager(x, graph, manifold, tau, squared, others), of_edges
+    kernels = choose(x, manifold, factors).module()
+    if kernels is None or factors is None:
+        energy = Energy(tau, squared)
+        return reference.log_sum(x, graph, manifold, energy, others), reference.edge_energy(x, graph, manifold, squared)
     words = (graph.itself, graph.itself) if others else graph.itself_and_neighbours
     apply: Any = _Energies.apply
-    fixed = _Fixed(graph, words, shape_of(factors), squared, module_of(path), group)
+    fixed = _Fixed(graph, words, layout_of(factors), squared, kernels, group)
     found: tuple[Tensor, Tensor] = apply(x, sizes_of(factors, x), tau, fixed)
     return found
 
 
 @dataclass(frozen=True)
 class _Fixed:
-    """What no gradient flows to."""
+    """The arguments without a gradient."""
 
     graph: Neighbourhoods
     words: tuple[Words, Words]
-    shape: Shape
+    layout: Layout
     squared: bool
-    kernels: Any
+    kernels: PairKernels
     group: Any
+
+    def energy(self, tau: Tensor) -> Energy:
+        """Return the energy in units of base 2."""
+        return Energy(tau / math.log(2), self.squared)
 
 
 class _Energies(Function):
@@ -77,33 +81,30 @@ class _Energies(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, sizes: Tensor, tau: Tensor, fixed: _Fixed) -> tuple[Tensor, Tensor]:
-        x = x.contiguous()
-        graph, kernels, share = fixed.graph, fixed.kernels, _share(len(x), fixed.group)
-        space = x, reach_of(x, fixed.shape), sizes
-        log = kernels.log_sum(*space, tau / math.log(2), fixed.words[0], fixed.shape, fixed.squared, share)
+        graph, kernels = fixed.graph, fixed.kernels
+        points = Points.of(x, sizes, fixed.layout)
+        log = kernels.log_sum(points, fixed.energy(tau), fixed.words[0], _share(len(x), fixed.group))
         log = _gathered(log, len(x), fixed.group)
         shift = torch.where(log > -math.inf, -log, -math.inf)  # of an empty sum nothing depends on anything
-        ctx.save_for_backward(*space, tau, shift)
+        ctx.save_for_backward(points.x, points.reach, sizes, tau, shift)
         ctx.fixed = fixed
-        of_edges = kernels.edge_energy(*space, graph.source, graph.target, fixed.shape, fixed.squared)
+        of_edges = kernels.edge_energy(points, graph.source, graph.target, fixed.squared)
         # NaN if a point is not finite, whatever comparisons made of it
-        return torch.addcmul((0 * x).sum(), log, log.new_full((), math.log(2))), of_edges
+        return torch.addcmul((0 * points.x).sum(), log, log.new_full((), math.log(2))), of_edges
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, weight: Tensor, edge_weight: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         x, reach, sizes, tau, shift = ctx.saved_tensors
         fixed: _Fixed = ctx.fixed
-        graph, kernels, shape, squared = fixed.graph, fixed.kernels, fixed.shape, fixed.squared
+        points = Points(x, reach, sizes, fixed.layout)
         share = _share(len(x), fixed.group)
-        of_pairs = kernels.log_sum_gradient(
-            x, reach, sizes, tau / math.log(2), shift, weight.contiguous(), *fixed.words, shape, squared, share
-        )
+        of_pairs = fixed.kernels.log_sum_gradient(points, fixed.energy(tau), shift, weight.contiguous(), fixed.words, share)
         to_x, to_rest = _gathered(of_pairs[0], len(x), fixed.group), of_pairs[1]
         if fixed.group is not None:
             torch.distributed.all_reduce(to_rest, group=fixed.group)
-        ends = graph.source, graph.target
-        of_edges = kernels.edge_gradient(x, reach, sizes, *ends, edge_weight.contiguous(), shape, squared)
+        ends = fixed.graph.source, fixed.graph.target
+        of_edges = fixed.kernels.edge_gradient(points, *ends, edge_weight.contiguous(), fixed.squared)
         return of_edges[0].addcmul_(to_x, -2 * tau), torch.addcmul(of_edges[1], -tau, to_rest[1:]), -to_rest[0], None
 
 
@@ -125,37 +126,3 @@ def _gathered(part: Tensor, n: int, group: Any) -> Tensor:
     parts = [torch.empty_like(padded) for _ in range(group.size())]
     torch.distributed.all_gather(parts, padded, group=group)
     return torch.cat(parts)[:n]
-
-
-# --- plain PyTorch ---------------------------------------------------------------------------------------------------------
-
-
-def _eager(x: Tensor, graph: Neighbourhoods, manifold: Metric, tau: Tensor, squared: bool, others: bool) -> Tensor:
-    def rows_of(chunk: Chunk) -> Tensor:
-        return _log_sum_of_rows(x, graph, manifold, chunk, tau, squared, others)
-
-    rows = rows_at_once(graph.num_nodes)
-    if rows >= graph.num_nodes:
-        return rows_of(next(graph.chunks(rows)))
-    parts: list[Any] = [
-        checkpoint(rows_of, chunk, use_reentrant=False, preserve_rng_state=False) for chunk in graph.chunks(rows)
-    ]
-    return torch.cat(parts)
-
-
-def _log_sum_of_rows(
-    x: Tensor, graph: Neighbourhoods, manifold: Metric, chunk: Chunk, tau: Tensor, squared: bool, others: bool
-) -> Tensor:
-    first, rows, n = chunk.first, chunk.rows, len(x)
-    dist = manifold.pairwise_dist(x[first : first + rows], x)
-    energy = tau * (dist.square() if squared else dist)
-    left_out = torch.zeros(rows, n, dtype=torch.bool, device=x.device)
-    if not others:
-        entry = (graph.source[chunk.edges] - first) * n + graph.target[chunk.edges]
-        left_out.view(-1).index_fill_(0, entry, True)
-    left_out.diagonal(first).fill_(True)
-    empty = (graph.degree[first : first + rows] == n - 1) & (not others)
-    # a sum of nothing has no gradient: such rows keep the node itself, and their result is replaced
-    left_out.diagonal(first).logical_and_(~empty)
-    total = energy.neg().masked_fill(left_out, -math.inf).logsumexp(-1)
-    return torch.where(empty, -math.inf, total)

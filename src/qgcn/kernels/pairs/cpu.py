@@ -1,10 +1,9 @@
-"""Sums over all pairs of points on the CPU, in C++ that is compiled for this machine when first used.
+"""Sums over all pairs of points on the CPU, in C++.
 
-Without a compiler, or if it fails, plain PyTorch takes over (see :mod:`qgcn.kernels.partition`).
+Without a compiler, or if it fails, plain PyTorch takes over (see :mod:`qgcn.kernels.pairs.reference`).
 """
 
 import ctypes
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from qgcn.kernels.compiled import compiled
-from qgcn.kernels.graph import WORD, Words
-from qgcn.kernels.metric import Shape
+from qgcn.kernels.compiled import Library
+from qgcn.kernels.pairs.neighbourhoods import WORD, Words
+from qgcn.kernels.pairs.points import Energy, Points
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
 
 __all__ = [
@@ -31,18 +30,12 @@ __all__ = [
 MOST_FACTORS: Final = 64
 """Factors that a space may have: a row's sums for each are kept at hand."""
 
-_SOURCE: Final = Path(__file__).with_name("native.cpp")
+_LIBRARY: Final = Library(Path(__file__).with_name("pairs.cpp"), f"-DMOST_FACTORS={MOST_FACTORS}")
 
 
 def obstacle() -> str | None:
-    """Return why the compiled functions are not to be had here; ``None`` if they are."""
-    found = _library()
-    return found if isinstance(found, str) else None
-
-
-@cache
-def _library() -> ctypes.CDLL | str:
-    return compiled(_SOURCE, f"-DMOST_FACTORS={MOST_FACTORS}")
+    """Return why the compiled functions are not available; ``None`` if they are."""
+    return _LIBRARY.obstacle()
 
 
 # --- calling -----------------------------------------------------------------------------------------------------------------
@@ -51,8 +44,8 @@ def _library() -> ctypes.CDLL | str:
 class _Call:
     """The arguments that every function begins with; keeps alive what they point to."""
 
-    def __init__(self, x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape) -> None:
-        n = len(x)
+    def __init__(self, points: Points) -> None:
+        x, reach, n = points.x, points.reach, len(points)
         stride = -(-n // WORD) * WORD
         self._kept: list[Any] = []
         self.by_coordinate = (
@@ -63,9 +56,9 @@ class _Call:
             *(self.pointer(each) for each in self.by_coordinate),
             ctypes.c_int64(stride),
             ctypes.c_int32(n),
-            self.pointer(np.array(shape, dtype=np.int32)),
-            ctypes.c_int32(len(shape)),
-            self.pointer(sizes.detach().contiguous()),
+            self.pointer(np.array(points.layout, dtype=np.int32)),
+            ctypes.c_int32(len(points.layout)),
+            self.pointer(points.sizes.detach().contiguous()),
             self.pointer(np.array(arc_polynomial(), dtype=np.float32)),
             ctypes.c_float(ARC_LIMIT),
         )
@@ -84,8 +77,8 @@ class _Call:
         return tuple(self.pointer(each) for each in (words.start, words.word, words.bits))
 
 
-def _energy(tau: Tensor, squared: bool) -> tuple[Any, ...]:
-    return ctypes.c_float(float(tau)), ctypes.c_int32(squared)
+def _energy(energy: Energy) -> tuple[Any, ...]:
+    return ctypes.c_float(float(energy.tau)), ctypes.c_int32(energy.squared)
 
 
 def _span(rows: range, columns: int) -> tuple[Any, ...]:
@@ -97,44 +90,32 @@ def _threads(pairs: int) -> ctypes.c_int32:
     return ctypes.c_int32(max(1, min(torch.get_num_threads(), pairs // 2**16)))
 
 
-def log_sum(
-    x: Tensor, reach: Tensor, sizes: Tensor, tau: Tensor, words: Words, shape: Shape, squared: bool, rows: range
-) -> Tensor:
+def log_sum(points: Points, energy: Energy, words: Words, rows: range) -> Tensor:
     """Return the base-2 logarithm of each row's sum, shape ``(len(rows),)``; ``tau`` is in units of base 2."""
-    library: Any = _library()
-    call = _Call(x, reach, sizes, shape)
-    out = x.new_empty(len(rows))
-    library.log_sum(*call.arguments, *_energy(tau, squared), *call.words(words), *_span(rows, len(x)), call.pointer(out))
+    call = _Call(points)
+    out = points.x.new_empty(len(rows))
+    arguments = (*call.arguments, *_energy(energy), *call.words(words), *_span(rows, len(points)))
+    _LIBRARY.call("log_sum", *arguments, call.pointer(out))
     return out
 
 
 def log_sum_gradient(
-    x: Tensor,
-    reach: Tensor,
-    sizes: Tensor,
-    tau: Tensor,
-    shift: Tensor,
-    weight: Tensor,
-    words: Words,
-    back: Words,
-    shape: Shape,
-    squared: bool,
-    rows: range,
+    points: Points, energy: Energy, shift: Tensor, weight: Tensor, words: tuple[Words, Words], rows: range
 ) -> tuple[Tensor, Tensor]:
     """Return weighted sums over pairs of half the slope of the energy by the row's point, and of those by energy and sizes."""
-    library: Any = _library()
-    call = _Call(x, reach, sizes, shape)
-    d = x.shape[1]
+    call = _Call(points)
+    d = points.x.shape[1]
     stride = call.by_coordinate[0].shape[1]
-    to_x, to_rest = x.new_empty(len(rows), d), x.new_empty(len(rows), len(shape) + 1)
-    library.log_sum_gradient(
+    to_x, to_rest = points.x.new_empty(len(rows), d), points.x.new_empty(len(rows), len(points.layout) + 1)
+    _LIBRARY.call(
+        "log_sum_gradient",
         *call.arguments,
-        *_energy(tau, squared),
+        *_energy(energy),
         call.pointer(call.padded(shift, stride)),
         call.pointer(call.padded(weight, stride)),
-        *call.words(words),
-        *call.words(back),
-        *_span(rows, len(x)),
+        *call.words(words[0]),
+        *call.words(words[1]),
+        *_span(rows, len(points)),
         ctypes.c_int32(d),
         call.pointer(to_x),
         call.pointer(to_rest),
@@ -142,54 +123,51 @@ def log_sum_gradient(
     return to_x, to_rest.sum(0)
 
 
-def distances(x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape, rows: range) -> Tensor:
+def distances(points: Points, rows: range) -> Tensor:
     """Return distances from some rows to all points, shape ``(len(rows), N)``."""
-    library: Any = _library()
-    call = _Call(x, reach, sizes, shape)
-    out = x.new_empty(len(rows), len(x))
-    library.distances(*call.arguments, *_span(rows, len(x)), call.pointer(out))
+    call = _Call(points)
+    out = points.x.new_empty(len(rows), len(points))
+    _LIBRARY.call("distances", *call.arguments, *_span(rows, len(points)), call.pointer(out))
     return out
 
 
-def average_precision(x: Tensor, reach: Tensor, sizes: Tensor, shape: Shape, start: Tensor, target: Tensor) -> Tensor:
+def average_precision(points: Points, start: Tensor, target: Tensor) -> Tensor:
     """Return the average precision of each row, float64, shape ``(N,)``; NaN where a distance is."""
-    library: Any = _library()
-    call = _Call(x, reach, sizes, shape)
-    out = x.new_empty(len(x), dtype=torch.float64)
+    call = _Call(points)
+    out = points.x.new_empty(len(points), dtype=torch.float64)
     edges = call.pointer(start), call.pointer(target.contiguous())
-    library.average_precision(*call.arguments, *edges, *_span(range(len(x)), len(x)), call.pointer(out))
+    _LIBRARY.call("average_precision", *call.arguments, *edges, *_span(range(len(points)), len(points)), call.pointer(out))
     return out
 
 
-def edge_energy(x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target: Tensor, shape: Shape, squared: bool) -> Tensor:
+def edge_energy(points: Points, source: Tensor, target: Tensor, squared: bool) -> Tensor:
     """Return the energy of each edge, shape ``(E,)``."""
-    library: Any = _library()
-    call = _Call(x, reach, sizes, shape)
-    out = x.new_empty(len(source))
+    call = _Call(points)
+    out = points.x.new_empty(len(source))
     nothing = ctypes.c_void_p()
-    library.edges(*call.arguments, *_ends(call, x, source, target, squared), nothing, call.pointer(out), *[nothing] * 3)
+    ends = _ends(call, points, source, target, squared)
+    _LIBRARY.call("edges", *call.arguments, *ends, nothing, call.pointer(out), *[nothing] * 3)
     return out
 
 
-def edge_gradient(
-    x: Tensor, reach: Tensor, sizes: Tensor, source: Tensor, target: Tensor, weight: Tensor, shape: Shape, squared: bool
-) -> tuple[Tensor, Tensor]:
+def edge_gradient(points: Points, source: Tensor, target: Tensor, weight: Tensor, squared: bool) -> tuple[Tensor, Tensor]:
     """Return weighted sums over the edges of the energy's slope by the points, shape ``(N, d)``, and by the sizes."""
-    library: Any = _library()
-    call = _Call(x, reach, sizes, shape)
+    call = _Call(points)
+    x = points.x
     ends = x.new_empty(2, len(source), x.shape[1])
-    to_sizes = x.new_empty(len(source), len(shape))
+    to_sizes = x.new_empty(len(source), len(points.layout))
     made = [call.pointer(each) for each in (weight, ends[0], ends[1], to_sizes)]
-    library.edges(*call.arguments, *_ends(call, x, source, target, squared), made[0], ctypes.c_void_p(), *made[1:])
+    given = _ends(call, points, source, target, squared)
+    _LIBRARY.call("edges", *call.arguments, *given, made[0], ctypes.c_void_p(), *made[1:])
     return torch.zeros_like(x).index_add_(0, source, ends[0]).index_add_(0, target, ends[1]), to_sizes.sum(0)
 
 
-def _ends(call: _Call, x: Tensor, source: Tensor, target: Tensor, squared: bool) -> tuple[Any, ...]:
+def _ends(call: _Call, points: Points, source: Tensor, target: Tensor, squared: bool) -> tuple[Any, ...]:
     pointers = call.pointer(source.contiguous()), call.pointer(target.contiguous())
     return (
         ctypes.c_int32(squared),
         *pointers,
         ctypes.c_int64(len(source)),
         _threads(8 * len(source)),
-        ctypes.c_int32(x.shape[1]),
+        ctypes.c_int32(points.x.shape[1]),
     )

@@ -1,4 +1,4 @@
-"""What all-pairs functions need to know of a graph and of a space, checked once."""
+"""The neighbours of every node and the arguments of all-pairs functions, checked once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -7,7 +7,8 @@ import torch
 from cases import awkward_pairs, generator
 from qgcn import geometry, parse_space
 from qgcn.data import ring_of_trees
-from qgcn.kernels import Neighbourhoods, distortion_loss, graph, reconstruction_loss
+from qgcn.kernels import Neighbourhoods, distortion_loss, reconstruction_loss
+from qgcn.kernels.pairs import neighbourhoods
 from tolerance import DTYPES
 
 NAMES = ("E5", "H4", "S4", "K4", "Q3,3", "Q0,5", "Q4,1", "H2xS2", "Q2,2xE2")
@@ -89,7 +90,7 @@ def test_chunks_change_neither_values_nor_gradients(name, denominator, balance, 
 
     whole = run()
     for rows in (1, 5):
-        monkeypatch.setattr(graph, "CHUNK_ENTRIES", rows * len(x))
+        monkeypatch.setattr(neighbourhoods, "CHUNK_ENTRIES", rows * len(x))
         torch.testing.assert_close(run(), whole, rtol=1e-11, atol=1e-13)
 
 
@@ -107,7 +108,7 @@ def test_chunks_bound_the_memory_kept_for_the_gradient(monkeypatch):
         reconstruction_loss(x, edges, space)
         assert sum(sizes) > len(x) ** 2
         sizes.clear()
-        monkeypatch.setattr(graph, "CHUNK_ENTRIES", 3 * len(x))
+        monkeypatch.setattr(neighbourhoods, "CHUNK_ENTRIES", 3 * len(x))
         reconstruction_loss(x, edges, space)
     assert sum(sizes) <= x.numel() + edges.shape[1] * 6 * space.ambient_dim  # a few numbers a coordinate of each edge
 
@@ -119,7 +120,7 @@ def test_reconstruction_loss_gradcheck(name, denominator, squared, monkeypatch):
     space = parse_space(name, learnable=True)
     x = draw(space, 7).requires_grad_()
     temperature = torch.tensor([1.3], dtype=torch.float64, requires_grad=True)
-    monkeypatch.setattr(graph, "CHUNK_ENTRIES", 3 * 7)
+    monkeypatch.setattr(neighbourhoods, "CHUNK_ENTRIES", 3 * 7)
 
     def loss(x, temperature, *_):
         options = {"temperature": temperature, "squared": squared, "denominator": denominator}

@@ -1,0 +1,1 @@
+"""Sparse products: ``cpu.py`` is C++."""
