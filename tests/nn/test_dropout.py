@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from qgcn.nn import Dropout, dropout_keys, mixed_key
+from qgcn.nn import Dropout, SparseMatrix, dropout_keys, mixed_key
 from tolerance import DTYPES
 
 
@@ -106,6 +106,18 @@ def test_in_evaluation_and_without_dropping_it_is_the_identity():
     layer = Dropout(0.9).eval()
     layer.key = torch.tensor(1)
     assert layer(u) is u
+
+
+def test_of_a_sparse_matrix_entries_are_dropped_those_that_would_be_dropped_in_the_whole():
+    layer = Dropout(0.5).train()
+    layer.key = torch.tensor(4)
+    matrix = SparseMatrix.of(torch.rand(9, 6).relu() + 0.1)
+    dropped = layer(matrix)
+    assert dropped.structure is matrix.structure
+    assert torch.equal(dropped.values, layer(matrix.values))
+    rows = torch.tensor([7, 0, 3])
+    assert torch.equal(layer(matrix.rows(rows)).to_dense(), dropped.to_dense()[rows])
+    assert layer.eval()(matrix) is matrix
 
 
 def test_keys_are_not_part_of_the_state():

@@ -4,14 +4,13 @@ import difflib
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GAT, GCN, MLP, GraphSAGE, SGConv
 
 from qgcn.manifolds import Euclidean, Hyperboloid, Product, Space, Sphere, Stereographic, parse_space
 from qgcn.models.shallow import Coordinates
 from qgcn.models.tangent import TangentNetwork
-from qgcn.nn import adjacency
+from qgcn.nn import Adjacency, SparseMatrix
 
 __all__ = ["MODELS", "QGCN", "QNN", "Encoder", "EuclideanNetwork", "build", "default_space", "lives_in"]
 
@@ -56,8 +55,8 @@ class EuclideanNetwork(nn.Module):
         feature_dropout: Share of the input features dropped, in training.
 
     Shapes:
-        - **input:** features ``(N, in_features)``, sparse CSR only for ``gcn`` and ``gat``; ``edge_index`` of shape ``(2, E)``,
-          or for ``gcn`` a normalised sparse CSR adjacency
+        - **input:** features ``(N, in_features)``, sparse only for ``gcn`` and ``gat``; ``edge_index`` of shape ``(2, E)``, or
+          an :class:`~qgcn.nn.Adjacency`, of which ``gcn`` takes the matrix, the others take the edges
         - **output:** points ``(N, d)``
     """
 
@@ -99,7 +98,7 @@ class EuclideanNetwork(nn.Module):
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether features may be a sparse CSR matrix: those networks multiply them with weights before anything else."""
+        """Whether features may be a sparse matrix: those networks multiply them with weights before anything else."""
         return self.kind in ("gcn", "gat")
 
     @property
@@ -107,22 +106,28 @@ class EuclideanNetwork(nn.Module):
         """Whether the graph may be a matrix of adjacency, which saves normalising it and is several times faster."""
         return self.kind == "gcn"
 
-    def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None = None) -> Tensor:
         """Map features to points."""
         return self.tangent(x, edge_index)
 
-    def tangent(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+    def tangent(self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None = None) -> Tensor:
         """Map features to tangent vectors at the origin, which are the points themselves."""
-        if self.takes_matrix and edge_index is not None and edge_index.layout == torch.strided:
-            edge_index = adjacency(edge_index, x.shape[0]).to(x.dtype)
-        if x.layout == torch.sparse_csr:  # dropping the zeros too would change nothing but the time
-            x = torch.sparse_csr_tensor(
-                x.crow_indices(), x.col_indices(), self.feature_dropout(x.values()), x.shape, check_invariants=False
-            )
-        else:
-            x = self.feature_dropout(x)
-        result: Tensor = self.network(x, edge_index) if self.convolve else self.network(x)
-        return result
+        drop = self.feature_dropout  # of a sparse matrix, entries alone: dropping the zeros too would change nothing
+        features = x.with_values(drop(x.values)).csr if isinstance(x, SparseMatrix) else drop(x)
+        return self.network(features, *self._graph(x, edge_index))  # type: ignore[no-any-return]
+
+    def _graph(self, x: Tensor | SparseMatrix, graph: Tensor | Adjacency | None) -> tuple[Tensor, ...]:
+        """Return the graph as the network of PyG takes it, if it takes one."""
+        if isinstance(graph, Adjacency) and graph.nodes is not None:
+            raise ValueError(f"a restricted graph is for tangent-space networks, got {self.kind}")
+        if not self.convolve:
+            return ()
+        if graph is None:
+            raise ValueError("a convolution needs edge_index, got None")
+        if self.takes_matrix:
+            graph = graph if isinstance(graph, Adjacency) else Adjacency.of(graph, x.shape[0]).to(dtype=x.dtype)
+            return (graph.matrix.csr,)
+        return (graph.edge_index if isinstance(graph, Adjacency) else graph,)
 
     def extra_repr(self) -> str:
         """Show the spaces."""

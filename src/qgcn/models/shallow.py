@@ -61,7 +61,7 @@ class Coordinates(nn.Module):
         self.turning: Tensor | None
         self.register_buffer("turning", (~straight).float() if straight.any() else None, persistent=False)
 
-    def forward(self, *_: Tensor | None) -> Tensor:
+    def forward(self, *_: object) -> Tensor:
         """Return the points."""
         u = self.tangent()
         if self.turning is None:
@@ -70,7 +70,7 @@ class Coordinates(nn.Module):
         points: Tensor = self.space.expmap(self.space.expmap0(turn), u - turn)
         return points
 
-    def tangent(self, *_: Tensor | None) -> Tensor:
+    def tangent(self, *_: object) -> Tensor:
         """Return tangent coordinates at the pole, shape ``(N, d)``."""
         return self.coordinates * self.free
 

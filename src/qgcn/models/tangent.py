@@ -2,13 +2,22 @@
 
 import copy
 from itertools import pairwise
+from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
-from qgcn.nn import DoubleProjection, Dropout, Field, QGCNConv, QLinear, TangentActivation, tangent_mean
-from qgcn.nn.sparse import Aggregation
+from qgcn.nn import (
+    Adjacency,
+    Aggregation,
+    DoubleProjection,
+    Dropout,
+    QGCNConv,
+    QLinear,
+    SparseMatrix,
+    TangentActivation,
+    tangent_mean,
+)
 
 __all__ = ["TangentNetwork"]
 
@@ -41,7 +50,7 @@ class TangentNetwork(nn.Module):
         perturbation: Noise of that projection.
 
     Shapes:
-        - **input:** features ``(N, in_features)``, dense or sparse CSR; ``edge_index`` or a sparse CSR adjacency
+        - **input:** features ``(N, in_features)``, dense or a sparse matrix; ``edge_index`` or an :class:`~qgcn.nn.Adjacency`
         - **output:** points ``(N, d)``
     """
 
@@ -103,43 +112,60 @@ class TangentNetwork(nn.Module):
         last: Space = self.layers[-1].space  # type: ignore[assignment]
         return last
 
-    def forward(self, x: Tensor, edge_index: Tensor | None = None, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor | SparseMatrix,
+        edge_index: Tensor | Adjacency | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
         """Map features to points of the last layer's space."""
         return self.space.expmap0(self.tangent(x, edge_index, edge_weight))
 
     @property
-    def takes_field(self) -> bool:
-        """Whether the graph may be the field of some nodes: each layer then has rows of its own."""
+    def restrictable(self) -> bool:
+        """Whether the graph may be restricted to what some nodes see: each layer then has rows of its own."""
         return self.convolve and not self.skip and self.features is None and all(layer.score is None for layer in self.layers)
 
-    def tangent(self, x: Tensor, edge_index: Tensor | Field | None = None, edge_weight: Tensor | None = None) -> Tensor:
+    def tangent(
+        self,
+        x: Tensor | SparseMatrix,
+        edge_index: Tensor | Adjacency | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
         """Map features to tangent coordinates at the pole of the last layer's space, shape ``(N, d)``.
 
         Args:
-            x: Features.
-            edge_index: The graph; or a field, whose features are ``x``, with a hop for every layer, or more for what follows.
+            x: Features; those that a restricted graph reads, see :meth:`qgcn.nn.Adjacency.gather`.
+            edge_index: The graph.
             edge_weight: Weights of the edges.
         """
         if x.shape[-1] != self.in_features:
             raise ValueError(f"expected {self.in_features} features, got shape {tuple(x.shape)}")
-        if self.convolve and edge_index is None:
-            raise ValueError("a convolution needs edge_index, got None")
-        field = edge_index if isinstance(edge_index, Field) else None
-        if field is not None and not self.takes_field:
-            raise ValueError("a field is for convolutions without attention, skip connection and projection")
-        u = x if self.features is None else self.features.space.logmap0(self.features(x))
-        outputs = []
+        graph = self._operand(x, edge_index, edge_weight)
+        u: Any = x if self.features is None else self.features.space.logmap0(self.features(x))
+        outputs: list[Tensor] = []
         for index, (layer, dropout) in enumerate(zip(self.layers, self.dropouts, strict=True)):
             u = self.activations[index - 1].from_tangent(u) if index else u  # type: ignore[operator]
-            sparse = u.layout == torch.sparse_csr
-            part = None if field is None else field.hops[index].sources if index else field.part
-            dropped = dropout(u.values() if sparse else u, part)
-            values = dropped if sparse and dropout.drops else None  # constant ones have a transpose that is known
-            u = u if sparse else dropped
-            graph = (edge_index, edge_weight) if field is None else (field.hops[index].matrix,)
-            u = layer.from_tangent(u, *graph if self.convolve else (), values=values)  # type: ignore[operator]
+            if graph is None:
+                u = layer.from_tangent(dropout(u))  # type: ignore[operator]
+            else:
+                hop = graph.hop(index)
+                u = layer.from_tangent(dropout(u, hop.sources), hop.matrix)  # type: ignore[operator]
             outputs.append(u)
-        return tangent_mean(outputs) if self.skip else u
+        return tangent_mean(outputs) if self.skip else outputs[-1]
+
+    def _operand(
+        self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None, edge_weight: Tensor | None
+    ) -> Adjacency | None:
+        """Return the graph that layers aggregate along; ``None`` if they do not."""
+        if isinstance(edge_index, Adjacency) and edge_index.nodes is not None and not self.restrictable:
+            raise ValueError("a restricted graph is for convolutions without attention, skip connection and projection")
+        first = self.layers[0]
+        if not isinstance(first, QGCNConv):
+            return None
+        if edge_index is None:
+            raise ValueError("a convolution needs edge_index, got None")
+        return first.operand(edge_index, x.shape[0], x.dtype, edge_weight)
 
     def extra_repr(self) -> str:
         """Show the path through the spaces."""

@@ -4,14 +4,18 @@ A run that is resumed draws what it would have drawn; a batch of models draws wh
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from qgcn.kernels.mask import keyed_mask
 from qgcn.kernels.part import Part
+from qgcn.kernels.product import SparseMatrix
 
 __all__ = ["Dropout", "dropout_keys", "mixed_key"]
+
+_Coordinates = TypeVar("_Coordinates", Tensor, SparseMatrix)
 
 
 class Dropout(nn.Module):
@@ -37,15 +41,21 @@ class Dropout(nn.Module):
         """Whether anything is dropped: in training, with a probability that is not zero."""
         return self.training and self.p > 0
 
-    def forward(self, u: Tensor, part: Part | None = None) -> Tensor:
+    def forward(self, u: _Coordinates, part: Part | None = None) -> _Coordinates:
         """Return ``u`` with some coordinates dropped; any shape.
 
         Args:
-            u: The coordinates.
-            part: Which rows of a larger tensor ``u`` holds: with a key, those are dropped that would be dropped there.
+            u: The coordinates; of a sparse matrix, only entries are dropped.
+            part: Rows of a larger tensor that ``u`` holds: with a key, those are dropped that would be dropped there. A sparse
+                matrix knows its own.
         """
         if not self.drops:
             return u
+        if isinstance(u, SparseMatrix):  # dropping the zeros too would change nothing but the time
+            return u.with_values(self._dropped(u.values, u.part))
+        return self._dropped(u, part)
+
+    def _dropped(self, u: Tensor, part: Part | None) -> Tensor:
         if self.key is None:
             return nn.functional.dropout(u, self.p)
         return u * keyed_mask(self.key, u, 1 - self.p, 1 / (1 - self.p), part)  # scaling the mask costs no pass of the gradient

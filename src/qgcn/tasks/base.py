@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from qgcn.data import degree_one_hot
 from qgcn.manifolds import Space, Stereographic
 from qgcn.models import Coordinates, Encoder, EuclideanNetwork, TangentNetwork, build
-from qgcn.nn import DoubleProjection, Dropout, EdgeDropout, Field, adjacency, to_csr
+from qgcn.nn import Adjacency, DoubleProjection, Dropout, SparseMatrix
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -38,11 +38,11 @@ class Predictor(nn.Module, ABC):
         return result
 
     @abstractmethod
-    def loss(self, x: Tensor, graph: Tensor, *drawn: Tensor) -> Tensor:
+    def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *drawn: Tensor) -> Tensor:
         """Return the training loss, shape ``()``, from features, graph and what the task has drawn for the step."""
 
     @abstractmethod
-    def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
+    def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *queries: Tensor) -> Tensor:
         """Return what the task's score is computed from."""
 
     def advance(self, epoch: int, epochs: int) -> None:
@@ -54,7 +54,7 @@ class Predictor(nn.Module, ABC):
         """Return the epoch from which nothing changes with time any more."""
         return self.encoder.settled(epochs) if isinstance(self.encoder, Coordinates) else 0
 
-    def embed(self, x: Tensor, graph: Tensor) -> Tensor:
+    def embed(self, x: Tensor | SparseMatrix, graph: Adjacency) -> Tensor:
         """Return the embedding, points of shape ``(N, d)``."""
         return self.encoder(x, graph)  # type: ignore[no-any-return]
 
@@ -138,25 +138,17 @@ class Task(ABC):
         foreign = encoder if isinstance(encoder, EuclideanNetwork) else None
         self.keyed = foreign is None
         self.takes_matrix = foreign is None or foreign.takes_matrix
-        self.takes_field = isinstance(encoder, TangentNetwork) and encoder.takes_field
-        self.x = _layout(x, foreign is None or foreign.takes_sparse)
-        # in float64, whatever the run's type: rounded once, after they are normalised
-        weights = torch.ones(edges.shape[1], dtype=torch.float64) if weights is None else weights.double()
-        self._edges, self._weights = edges, weights
+        self.takes_field = isinstance(encoder, TangentNetwork) and encoder.restrictable
+        self.x: Tensor | SparseMatrix = _layout(x, foreign is None or foreign.takes_sparse)
+        aggregation = options.get("aggregation", "sym")
+        # networks that take edges add loops of their own
+        self.graph = Adjacency.of(edges, self.num_nodes, weights, aggregation=aggregation, self_loops=self.takes_matrix)
         self.edge_dropout = edge_dropout
         Task.to(self, torch.device("cpu"), torch.float32)
 
-    def thinned_graph(self, generator: torch.Generator) -> Tensor:
+    def thinned_graph(self, generator: torch.Generator) -> Adjacency:
         """Return the graph for one training step, some of its edges left out."""
-        if self.edge_dropout == 0:
-            return self.graph
-        if self.thinning is not None:
-            return self.thinning.draw(generator)
-        source, target = self.graph
-        number = torch.minimum(source, target) * self.num_nodes + torch.maximum(source, target)
-        found, pair = torch.unique(number, return_inverse=True)
-        keep = torch.rand(found.numel(), device=source.device, generator=generator) >= self.edge_dropout
-        return self.graph[:, keep[pair]]
+        return self.graph.thinned(self.edge_dropout, generator)
 
     @abstractmethod
     def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
@@ -178,7 +170,7 @@ class Task(ABC):
         """Return the arguments of :meth:`Predictor.predict` for a split."""
         return ()
 
-    def inputs(self, split: Split, graph: Tensor | None = None) -> tuple[Tensor, Tensor | Field]:
+    def inputs(self, split: Split, graph: Adjacency | None = None) -> tuple[Tensor | SparseMatrix, Adjacency]:
         """Return the features and the graph, or as much of them as a split needs.
 
         Args:
@@ -203,14 +195,7 @@ class Task(ABC):
     def to(self, device: torch.device, dtype: torch.dtype) -> None:
         """Move all tensors to a device, and the features to a type."""
         self.x = self.x.to(device=device, dtype=dtype)
-        self.thinning: EdgeDropout | None = None
-        if not self.takes_matrix:
-            self.graph = self._edges.to(device)
-            return
-        graph, aggregation = (self._edges, self.num_nodes, self._weights), self.options.get("aggregation", "sym")
-        self.graph = adjacency(*graph, aggregation=aggregation).to(device=device, dtype=dtype)
-        if self.edge_dropout > 0:
-            self.thinning = EdgeDropout(*graph, p=self.edge_dropout, aggregation=aggregation).to(device, dtype)
+        self.graph = self.graph.to(device, dtype)
 
     def is_static(self) -> bool:
         """Tell whether every training step is the same computation on the same tensors: nothing is drawn, nothing dropped."""
@@ -239,13 +224,13 @@ def check_features(x: Tensor) -> None:
         raise ValueError(f"features must be finite, but feature {column} of node {node} is {x[node, column].item()}")
 
 
-def _layout(x: Tensor, sparse: bool) -> Tensor:
-    """Store features as the model multiplies them fastest: as CSR if most are zero."""
+def _layout(x: Tensor, sparse: bool) -> Tensor | SparseMatrix:
+    """Store features as the model multiplies them fastest: as a sparse matrix if most are zero."""
     if not sparse:
         return x if x.layout == torch.strided else x.to_dense()
     if x.layout == torch.strided and float((x != 0).float().mean()) >= SPARSE_BELOW:
         return x
-    return to_csr(x)
+    return SparseMatrix.of(x)
 
 
 def normalize_rows(x: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from qgcn import metrics
 from qgcn.manifolds import Space
-from qgcn.models import Encoder, EuclideanNetwork, TangentNetwork
-from qgcn.nn import Field, TangentClassifier
+from qgcn.models import Encoder, EuclideanNetwork
+from qgcn.nn import Adjacency, SparseMatrix, TangentClassifier
 from qgcn.tasks.base import Predictor, Scores, Split, Task
 
 if TYPE_CHECKING:
@@ -32,29 +32,17 @@ class NodeClassifier(Predictor):
         self.head = head
         self.convolve = convolve
 
-    def loss(self, x: Tensor, graph: Tensor | Field, *drawn: Tensor) -> Tensor:
+    def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *drawn: Tensor) -> Tensor:
         """Return the cross-entropy of the nodes ``drawn[0]`` with labels ``drawn[1]``."""
         nodes, labels = drawn
         return nn.functional.cross_entropy(self.predict(x, graph, nodes), labels)
 
-    def predict(self, x: Tensor, graph: Tensor | Field, *queries: Tensor) -> Tensor:
-        """Return the logits of all nodes, or of the nodes ``queries[0]`` alone, shape ``(n, C)``; a field must be theirs."""
-        if isinstance(graph, Field):
-            return self._within(x, graph)
+    def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *queries: Tensor) -> Tensor:
+        """Return the logits of all nodes, or of ``queries[0]`` alone, shape ``(n, C)``; a restricted graph must be theirs."""
         logits = self.encoder.tangent(x, graph)
         if self.head is not None:
-            logits = self.head.from_tangent(logits, graph if self.convolve else None)
-        return logits[queries[0]] if queries else logits
-
-    def _within(self, x: Tensor, field: Field) -> Tensor:
-        if self.head is None or not isinstance(self.encoder, TangentNetwork):
-            raise TypeError(f"a field is for tangent-space networks, got {type(self.encoder).__name__}")
-        u, last = self.encoder.tangent(x, field), field.hops[-1]
-        return (
-            self.head.from_tangent(u, last.matrix, last.sources)
-            if self.convolve
-            else self.head.from_tangent(u, part=field.nodes)
-        )
+            logits = self.head.from_tangent(logits, graph if self.convolve else None, graph.nodes)
+        return logits[queries[0]] if queries and graph.nodes is None else logits
 
 
 class NodeClassification(Task):
@@ -89,7 +77,7 @@ class NodeClassification(Task):
             if nodes.numel() == 0:
                 raise ValueError(f"classification needs {name} nodes, but the {name} mask is empty")
         self.train_labels = self.y[self.nodes["train"]]
-        self._fields: dict[Split, Field] = {}
+        self._seen: dict[Split, tuple[Tensor | SparseMatrix, Adjacency]] = {}
         super().__init__(data, **options)
 
     def message_edges(self, data: "Data") -> tuple[Tensor, Tensor | None]:
@@ -115,15 +103,15 @@ class NodeClassification(Task):
         """Return the training nodes and their labels: nothing is drawn."""
         return self.nodes["train"], self.train_labels
 
-    def inputs(self, split: Split, graph: Tensor | None = None) -> tuple[Tensor, Tensor | Field]:
+    def inputs(self, split: Split, graph: Adjacency | None = None) -> tuple[Tensor | SparseMatrix, Adjacency]:
         """Return what the nodes of a split see, if the model can do with that."""
         if not self.takes_field:
             return super().inputs(split, graph)
-        if split not in self._fields:
-            self._fields[split] = Field.of(self.nodes[split], self.x, self.graph, self.options.get("layers", 2))
-        field = self._fields[split]
-        field = field if graph is None or graph is self.graph else field.along(graph)
-        return field.x, field
+        if split not in self._seen:
+            seen = self.graph.seen_from(self.nodes[split], self.options.get("layers", 2))
+            self._seen[split] = seen.gather(self.x), seen
+        x, seen = self._seen[split]
+        return x, seen if graph is None or graph is self.graph else seen.along(graph)
 
     def queries(self, split: Split) -> tuple[Tensor, ...]:
         """Return the nodes of a split."""
@@ -148,4 +136,4 @@ class NodeClassification(Task):
         super().to(device, dtype)
         self.y, self.train_labels = self.y.to(device), self.train_labels.to(device)
         self.nodes = {name: nodes.to(device) for name, nodes in self.nodes.items()}
-        self._fields = {}
+        self._seen = {}

@@ -10,7 +10,7 @@ from qgcn import metrics
 from qgcn.data import LinkSplit, split_links
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
-from qgcn.nn import FermiDirac
+from qgcn.nn import Adjacency, FermiDirac, SparseMatrix
 from qgcn.tasks.base import Predictor, Scores, Split, Task
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ class LinkPredictor(Predictor):
         self.encoder = encoder
         self.decoder = decoder
 
-    def loss(self, x: Tensor, graph: Tensor, *drawn: Tensor) -> Tensor:
+    def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *drawn: Tensor) -> Tensor:
         """Return the cross-entropy of the edges ``drawn[0]`` and the non-edges ``drawn[1]``, one as heavy as the other."""
         points = self.embed(x, graph)
         edges, others = (self._logits(points, pairs) for pairs in drawn)
         return softplus(-edges).mean() + softplus(others).mean()
 
-    def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
+    def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *queries: Tensor) -> Tensor:
         """Return the logits of pairs, shape ``(P,)``."""
         return self._logits(self.embed(x, graph), queries[0])
 

@@ -12,6 +12,7 @@ from qgcn.data.hops import Shape
 from qgcn.kernels import Neighbourhoods
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
+from qgcn.nn import Adjacency, SparseMatrix
 from qgcn.tasks.base import Predictor, Scores, Split, Task
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Reconstructor(Predictor):
         self._neighbourhoods = (neighbourhoods,)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature))) if objective == "neighbours" else None
 
-    def loss(self, x: Tensor, graph: Tensor, *drawn: Tensor) -> Tensor:
+    def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *drawn: Tensor) -> Tensor:
         """Return the objective; ``drawn`` holds pairs and their distances in the graph if the objective needs them."""
         points = self.embed(x, graph)
         if self.objective == "distortion":
@@ -69,7 +70,7 @@ class Reconstructor(Predictor):
         temperature = self.log_temperature.exp()
         return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, **common)
 
-    def predict(self, x: Tensor, graph: Tensor, *queries: Tensor) -> Tensor:
+    def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *queries: Tensor) -> Tensor:
         """Return the points."""
         return self.embed(x, graph)
 

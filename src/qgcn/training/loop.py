@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
 from qgcn.manifolds import Space
-from qgcn.nn import Dropout, Field, dropout_keys, mixed_key
+from qgcn.nn import Adjacency, Dropout, SparseMatrix, dropout_keys, mixed_key
 from qgcn.tasks import Predictor, Task
 from qgcn.tasks.base import Scores, Split
 from qgcn.training.config import Config
@@ -22,7 +22,7 @@ from qgcn.training.recording import Recording
 
 __all__ = ["Diverged", "Progress", "Trainer"]
 
-_Inputs = tuple[Tensor, Tensor | Field]
+_Inputs = tuple[Tensor | SparseMatrix, Adjacency]
 _NEGATIVES, _EDGES = -1, -2  # keep the streams of the task's draws apart from those of the layers, which count from 0
 
 

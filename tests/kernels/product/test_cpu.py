@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from cases import generator
-from qgcn.kernels.product import cpu
-from qgcn.nn import to_csr
+from qgcn.kernels.product import SparseMatrix, cpu
 
 pytestmark = pytest.mark.skipif(cpu.obstacle() is not None, reason="needs a C++ compiler")
 
@@ -15,12 +14,12 @@ pytestmark = pytest.mark.skipif(cpu.obstacle() is not None, reason="needs a C++ 
 @pytest.mark.parametrize("size", [(5, 7), (300, 90)])  # one thread's work, and more
 def test_products_equal_dense_ones(size, batch, width):
     dense = torch.randn(size, generator=generator(0)) * (torch.rand(size, generator=generator(1)) < 0.3)
-    matrix = to_csr(dense)
-    structure = matrix.crow_indices(), matrix.col_indices()
+    matrix = SparseMatrix.of(dense)
+    structure = matrix.crow, matrix.col
     columns = torch.randn(batch, size[1], width, generator=generator(2))
-    torch.testing.assert_close(cpu.products(*structure, matrix.values(), columns), dense @ columns, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(cpu.products(*structure, matrix.values, columns), dense @ columns, rtol=1e-4, atol=1e-5)
 
-    own = torch.randn(batch, matrix.values().numel(), generator=generator(3))
+    own = torch.randn(batch, matrix.values.numel(), generator=generator(3))
     each = torch.zeros(batch, *size)
     each[:, dense != 0] = own
     torch.testing.assert_close(cpu.products(*structure, own, columns), each @ columns, rtol=1e-4, atol=1e-5)
@@ -32,6 +31,6 @@ def test_products_equal_dense_ones(size, batch, width):
 
 
 def test_products_with_rows_that_are_empty_are_zero():
-    matrix = to_csr(torch.zeros(4, 3))
-    found = cpu.products(matrix.crow_indices(), matrix.col_indices(), matrix.values(), torch.ones(2, 3, 16))
+    matrix = SparseMatrix.of(torch.zeros(4, 3))
+    found = cpu.products(matrix.crow, matrix.col, matrix.values, torch.ones(2, 3, 16))
     assert torch.equal(found, torch.zeros(2, 4, 16))
