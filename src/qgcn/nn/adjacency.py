@@ -113,10 +113,13 @@ class _Graph:
         left: Tensor = kept[self._place_of_edge]
         return left | (self.edge_index[0] == self.edge_index[1]) if self.self_loops else left
 
-    def to(self, device: torch.device) -> "_Graph":
-        """Move to a device; what is known of the weights moves along."""
+    def to(self, device: torch.device | None) -> "_Graph":
+        """Move to a device, with what is known of the weights; itself if it is there."""
+        edges = self.edge_index.to(device)
+        if edges is self.edge_index:
+            return self
         weight = None if self.edge_weight is None else self.edge_weight.to(device)
-        moved = replace(self, edge_index=self.edge_index.to(device), edge_weight=weight, _rounded={})
+        moved = replace(self, edge_index=edges, edge_weight=weight, _rounded={})
         if "weights" in self.__dict__:
             moved.__dict__["weights"] = self.weights.to(device)
         return moved
@@ -298,8 +301,7 @@ class Adjacency:
 
     def to(self, device: torch.device | None = None, dtype: torch.dtype | None = None) -> "Adjacency":
         """Move to a device and to a type; itself if nothing changes."""
-        device, dtype = torch.device(device or self.device), dtype or self.dtype
-        graph = self._graph if device == self.device else self._graph.to(device)
+        graph, dtype = self._graph.to(device), dtype or self.dtype
         if graph is self._graph and dtype == self.dtype:
             return self
         moved = Adjacency(graph, dtype, kept=None if self._kept is None else self._kept.to(device))
