@@ -16,7 +16,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from qgcn.nn import adjacency, to_csr
+from qgcn.nn import Adjacency, SparseMatrix
 from qgcn.training import Config, Run, Trainer
 from qgcn.training.machine import freed_memory_kept
 
@@ -64,7 +64,7 @@ def gcn_step(x: Tensor, edge_index: Tensor, dropout: float) -> Callable[[], None
     return step
 
 
-def qgcn_step(x: Tensor, graph: Tensor, space: str, dropout: float) -> Callable[[], None]:
+def qgcn_step(x: Tensor | SparseMatrix, graph: Adjacency, space: str, dropout: float) -> Callable[[], None]:
     """Return one epoch of Q-GCN."""
     from qgcn.models import QGCN
 
@@ -87,9 +87,9 @@ def compare(rounds: int, dropout: float) -> None:
     """Print how an epoch compares with PyTorch Geometric's."""
     for name in ("cora", "pubmed"):
         x, edge_index = graph(name)
-        matrix, sparse = adjacency(edge_index, x.shape[0]), to_csr(x)
+        whole, sparse = Adjacency.of(edge_index, x.shape[0]), SparseMatrix.of(x)
         contenders = {"PyG GCN": gcn_step(x, edge_index, dropout)}
-        contenders |= {space: qgcn_step(sparse, matrix, space, dropout) for space in SPACES}
+        contenders |= {space: qgcn_step(sparse, whole, space, dropout) for space in SPACES}
         seconds = interleaved(contenders, rounds)
         print(f"\n{name}: milliseconds an epoch (median of {rounds} rounds), and the median ratio to PyG GCN")
         for contender, times in seconds.items():
@@ -117,9 +117,9 @@ def scaling(edges: int, space: str) -> None:
     """Print time and memory of an epoch on a random graph, in a process of its own."""
     nodes, features = edges // 5, 64
     pairs = torch.randint(nodes, (2, edges // 2))
-    matrix = adjacency(torch.cat((pairs, pairs.flip(0)), dim=1), nodes)
+    whole = Adjacency.of(torch.cat((pairs, pairs.flip(0)), dim=1), nodes)
     x = torch.rand(nodes, features)
-    step = qgcn_step(x, matrix, space, 0.0)
+    step = qgcn_step(x, whole, space, 0.0)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     step()
     times = []

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from qgcn import kernels
 from qgcn.data import load
-from qgcn.kernels.reconstruction import Denominator
+from qgcn.kernels.pairs import Denominator
 from qgcn.tasks import Reconstruction
 from qgcn.tasks.reconstruction import Reconstructor
 from qgcn.training import Config, Diverged, Trainer

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from qgcn.data.hops import Shape
-from qgcn.kernels.graph import Neighbourhoods, check_points, graph_of, rows_at_once
 from qgcn.kernels.metric import Metric
+from qgcn.kernels.pairs import Neighbourhoods, check_points, distances_from, graph_of, rows_at_once
 from qgcn.kernels.pairs import average_precision as average_precision_of_nodes
-from qgcn.kernels.pairs import distances_from
 
 __all__ = [
     "Distortion",

@@ -198,7 +198,10 @@ CASES = {
     "impossible space": ((*LINKS, "--data", "cycle", "--space", "Q0,0"), "no space 'Q0,0': time_dim must be at least 1, got 0"),
     "unknown model": ((*LINKS, "--data", "cycle", "--model", "hgc"), "no model 'hgc'; did you mean 'hgcn'?"),
     "model elsewhere": ((*LINKS, "--data", "cycle", "--model", "gcn", "--space", "H4"), "gcn lives in a Euclidean space"),
-    "foreign option": ((*LINKS, "--data", "cycle", "--model", "gcn", "--attention"), "attention: the model gcn has no such option"),
+    "foreign option": (
+        (*LINKS, "--data", "cycle", "--model", "gcn", "--attention"),
+        "the model gcn has no such option",
+    ),
     "unknown task": (("train", "lnks"), "lnks"),
     "unknown flag": ((*LINKS, "--data", "cycle", "--epocs", "3"), "--epochs"),
     "no number": ((*LINKS, "--data", "cycle", "--epochs", "many"), "--epochs"),

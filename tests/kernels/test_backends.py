@@ -2,18 +2,15 @@ import importlib.util
 import os
 import subprocess
 import sys
-import sysconfig
 import threading
 
 import pytest
 import torch
 
-from cases import settled_points
 from qgcn import parse_space
-from qgcn.kernels import backend, backends, cpu, reconstruction_loss, use_backend
-from qgcn.manifolds import Product
+from qgcn.kernels import backend, reconstruction_loss, use_backend
+from qgcn.kernels.backends import Implementation, choose
 
-INCLUDE = sysconfig.get_path("include", "posix_prefix")
 EDGES = torch.tensor([[0, 1, 2], [1, 2, 3]])
 
 
@@ -90,62 +87,34 @@ def test_a_path_that_cannot_be_taken_says_why(path, name, dtype, message):
         loss(name, dtype)
 
 
-def test_more_factors_than_the_compiled_code_has_room_for_are_eager():
-    space = Product(*(parse_space("E1") for _ in range(cpu.MOST_FACTORS + 1)))
-    x = torch.randn(8, space.ambient_dim)
-    reconstruction_loss(x, EDGES, space)
-    assert backend() == "eager"
-    with use_backend("native"), pytest.raises(ValueError, match="has 65 factors, expected at most 64"):
-        reconstruction_loss(x, EDGES, space)
-    most = Product(*(parse_space("E1") for _ in range(cpu.MOST_FACTORS)))
-    found = reconstruction_loss(x[:, :64], EDGES, most)
-    assert backend() == "native"
-    torch.testing.assert_close(found, reconstruction_loss(x[:, :64], EDGES, parse_space("E64")))
-
-
-def test_points_with_too_few_coordinates_are_refused_before_they_are_read():
-    x = settled_points(parse_space("Q7,3"), 8)
-    for path in ("native", "eager"):
-        with use_backend(path), pytest.raises(ValueError, match=r"10 coordinates in Q7,3, got shape \(8, 9\)"):
-            reconstruction_loss(x[:, :9].contiguous(), EDGES, parse_space("Q7,3"))
-
-
 def test_a_forced_path_compiles_nothing():
     """What is not asked for is not looked for: the eager path starts no compiler."""
     code = """
 import torch
 from qgcn import parse_space
-from qgcn.kernels import backend, backends, cpu, reconstruction_loss, use_backend
+from qgcn.kernels import backend, reconstruction_loss, use_backend
+from qgcn.kernels.pairs import cpu
 with use_backend("eager"):
     reconstruction_loss(torch.randn(4, 2), torch.tensor([[0], [1]]), parse_space("E2"))
 assert backend() == "eager"
-assert cpu._library.cache_info().currsize == 0
+assert "_loaded" not in vars(cpu._LIBRARY)
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 
 
-@pytest.fixture
-def fresh_look():
-    backends._missing_tools.cache_clear()
-    yield
-    backends._missing_tools.cache_clear()
-
-
-@pytest.mark.usefixtures("fresh_look")
-def test_triton_is_not_taken_where_it_could_not_compile(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("CC", raising=False)
-    assert backends._missing_tools() == "triton needs a C compiler: looked for gcc, clang"
-    monkeypatch.setenv("CC", "other-cc")
-    backends._missing_tools.cache_clear()
-    assert backends._missing_tools() == "triton needs a C compiler: looked for other-cc as named by $CC"
-    compiler = tmp_path / "other-cc"
-    compiler.write_text("#!/bin/sh")
-    compiler.chmod(0o755)
-    backends._missing_tools.cache_clear()
-    assert backends._missing_tools() in (None, f"triton needs the headers of Python: there is no {INCLUDE}/Python.h")
-    monkeypatch.setattr(sysconfig, "get_path", lambda *_: str(tmp_path))
-    backends._missing_tools.cache_clear()
-    assert backends._missing_tools() == f"triton needs the headers of Python: there is no {tmp_path}/Python.h"
+def test_the_first_implementation_that_can_is_chosen_and_its_module_imported_when_asked_for():
+    loaded = []
+    rows = [
+        Implementation("triton", lambda number: "odd" if number % 2 else None, lambda: loaded.append("triton")),
+        Implementation("eager", lambda number: None, lambda: loaded.append("eager")),
+    ]
+    assert choose(rows, 2).name == "triton"
+    assert backend() == "triton"
+    found = choose(rows, 3)
+    assert (found.name, backend(), loaded) == ("eager", "eager", [])
+    found.module()
+    assert loaded == ["eager"]
+    with use_backend("triton"), pytest.raises(ValueError, match="backend triton cannot be used: odd"):
+        choose(rows, 3)

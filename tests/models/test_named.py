@@ -7,7 +7,7 @@ import torch_geometric
 from cases import generator
 from qgcn import data, parse_space
 from qgcn.models import MODELS, QGCN, QNN, EuclideanNetwork, TangentNetwork, build, default_space, find_model, lives_in
-from qgcn.nn import ACTIVATIONS, adjacency, to_csr
+from qgcn.nn import ACTIVATIONS, Adjacency, SparseMatrix
 
 EDGES = data.cycle(6)
 EVERYWHERE = ("E4", "H3", "S3", "K4", "Q3,1", "Q2,2", "H2xS2", "Q2,2xE2")
@@ -130,7 +130,7 @@ def test_the_networks_of_pyg_are_pygs_own():
     theirs = torch_geometric.nn.GCN(3, 7, 3, 4, act="tanh")
     theirs.load_state_dict(model.network.state_dict())
     torch.testing.assert_close(model(features(), EDGES), theirs(features(), EDGES))
-    torch.testing.assert_close(model(features(), adjacency(EDGES, 6)), theirs(features(), EDGES))
+    torch.testing.assert_close(model(features(), Adjacency.of(EDGES, 6)), theirs(features(), EDGES))
     assert build("sgc", 3, "E4", layers=3).network.K == 3
     assert "3 -> E4" in repr(model)
 
@@ -149,11 +149,11 @@ def test_sparse_features_give_what_dense_ones_give(kind):
     x = features(5).relu()
     model = build(kind, 5, "E4", feature_dropout=0.5).eval()
     assert find_model(kind).capabilities(model.space, {}).sparse_features
-    torch.testing.assert_close(model(to_csr(x), EDGES), model(x, EDGES))
-    kept = model.train().tangent(to_csr(x), EDGES)
+    torch.testing.assert_close(model(SparseMatrix.of(x), EDGES), model(x, EDGES))
+    kept = model.train().tangent(SparseMatrix.of(x), EDGES)
     kept.sum().backward()
     assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in model.parameters())
-    assert not torch.equal(kept, model.train()(to_csr(x), EDGES))
+    assert not torch.equal(kept, model.train()(SparseMatrix.of(x), EDGES))
     assert not find_model("sage").capabilities(model.space, {}).sparse_features
 
 

@@ -7,7 +7,7 @@ from torch import nn
 from cases import generator
 from qgcn import data, parse_space
 from qgcn.models import QGCN, QNN
-from qgcn.nn import ACTIVATIONS, QGCNConv, QLinear, adjacency, dropout_keys, to_csr
+from qgcn.nn import ACTIVATIONS, Adjacency, QGCNConv, QLinear, SparseMatrix, dropout_keys
 from tolerance import DTYPES
 
 SPACES = ("E5", "H4", "S4", "K5", "Q4,1", "Q3,2", "Q2,3", "Q0,5", "H2xS1", "Q2,2xE1")
@@ -123,21 +123,21 @@ def test_sparse_features_give_what_dense_ones_give(options, dtype):
     net = network(dtype=dtype, **options)
     x = features(dtype).relu()
     graph = () if options.get("convolve") is False else (EDGES,)
-    torch.testing.assert_close(net(to_csr(x), *graph), net(x, *graph), **CLOSE[dtype])
+    torch.testing.assert_close(net(SparseMatrix.of(x), *graph), net(x, *graph), **CLOSE[dtype])
 
 
 def test_an_edge_index_and_its_adjacency_give_the_same():
     for options in ({}, {"aggregation": "mean"}, {"aggregation": "sum"}, {"attention": True}):
         net = network(**options)
         weight = torch.rand(EDGES.shape[1], dtype=torch.float64, generator=generator(1)) + 0.1
-        matrix = adjacency(EDGES, N, weight, aggregation=options.get("aggregation", "sym"))
+        matrix = Adjacency.of(EDGES, N, weight, aggregation=options.get("aggregation", "sym"))
         torch.testing.assert_close(net(features(), EDGES, weight), net(features(), matrix))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_dropout_acts_on_features_and_between_layers_in_training_only(sparse):
     x = features().abs() + 0.1
-    given = to_csr(x) if sparse else x
+    given = SparseMatrix.of(x) if sparse else x
     net = network("E3", layers=2, convolve=False, bias=False, dropout=0.5, feature_dropout=0.25, activation="identity")
     assert [dropout.p for dropout in net.dropouts] == [0.25, 0.5]
     first, second = (layer.weight for layer in net.layers)
@@ -186,7 +186,7 @@ def test_a_batch_of_networks_equals_each_alone_gradients_included(space, options
     torch.manual_seed(0)
     nets = [QGCN(4, space, layers=2, **options).double().eval() for _ in range(3)]
     parameters, buffers = torch.func.stack_module_state(nets)
-    matrix, x = adjacency(EDGES, N).double(), features()
+    matrix, x = Adjacency.of(EDGES, N).to(dtype=torch.float64), features()
     skeleton = nets[0]
 
     def one(parameters, buffers):

@@ -9,7 +9,7 @@ from torch import nn
 
 from cases import generator
 from qgcn import data, parse_space
-from qgcn.nn import EdgeDropout, QGCNConv, adjacency, to_csr
+from qgcn.nn import Adjacency, QGCNConv, SparseMatrix
 from tolerance import DTYPES
 
 SPACES = ("E4", "H3", "S3", "K4", "Q3,1", "Q2,2", "Q0,4", "H2xS2", "Q2,2xE2")
@@ -49,7 +49,7 @@ def test_forward_equals_equation_6_written_with_points(name, aggregation, dtype)
     space = parse_space(name, beta=-1.5)
     conv = conv_of(3, space, dtype, aggregation=aggregation)
     x = 0.5 * features(dtype=dtype)
-    dense = adjacency(EDGES, 5, torch.ones(8, dtype=dtype), aggregation=aggregation).to_dense()
+    dense = Adjacency.of(EDGES, 5, torch.ones(8, dtype=dtype), aggregation=aggregation).to_dense()
     moved = space.translate(space.expmap0(x @ conv.linear.weight), conv.linear.bias)
     expected = space.expmap0(dense @ space.logmap0(moved))
     torch.testing.assert_close(conv(x, EDGES), expected, **CLOSE[dtype])
@@ -115,10 +115,11 @@ def test_an_edge_index_and_its_adjacency_give_the_same_values_and_gradients(weig
     conv = conv_of(3, parse_space("Q2,2"), **options)
     weight = torch.rand(8, dtype=torch.float64, generator=generator(1)) + 0.1 if weighted else None
     own = torch.ones(8, dtype=torch.float64) if weight is None else weight
-    matrix = adjacency(EDGES, 5, own, aggregation=aggregation, self_loops=self_loops)
+    matrix = Adjacency.of(EDGES, 5, own, aggregation=aggregation, self_loops=self_loops)
     x = features()
     by_edges, by_matrix = conv(x, EDGES, weight), conv(x, matrix)
     torch.testing.assert_close(by_edges, by_matrix)
+    torch.testing.assert_close(conv(x, matrix.matrix.csr), by_matrix)  # as PyG's users may have it
     found, expected = (torch.autograd.grad(y.square().sum(), list(conv.parameters())) for y in (by_matrix, by_edges))
     torch.testing.assert_close(found, expected)
 
@@ -140,7 +141,7 @@ def test_normalisation_has_the_precision_of_the_features(dtype):
     edges = data.ring_of_trees(4, 2, 1)
     n = int(edges.max()) + 1
     ones = torch.ones(n, 4, dtype=dtype)
-    exact = adjacency(edges, n, torch.ones(edges.shape[1], dtype=torch.float64)).to_dense().sum(1)
+    exact = Adjacency.of(edges, n, torch.ones(edges.shape[1], dtype=torch.float64)).to_dense().sum(1)
     error = (conv(ones, edges).double() - exact.unsqueeze(1)).abs().max().item()
     assert error < 8 * torch.finfo(dtype).eps
 
@@ -153,7 +154,7 @@ def test_normalisation_has_the_precision_of_the_features(dtype):
 def test_attention_takes_a_mean_with_weights_that_sum_to_one(self_loops, dtype):
     conv = conv_of(3, parse_space("E4"), dtype, attention=True, self_loops=self_loops)
     x = features(dtype=dtype)
-    matrix = adjacency(EDGES, 5, torch.ones(8, dtype=dtype), aggregation="sum", self_loops=self_loops)
+    matrix = Adjacency.of(EDGES, 5, torch.ones(8, dtype=dtype), aggregation="sum", self_loops=self_loops)
     v = x @ conv.linear.weight + conv.linear.bias
     source, target = v @ conv.score[0], v @ conv.score[1]
     scores = nn.functional.leaky_relu(source.unsqueeze(0) + target.unsqueeze(1), 0.2)
@@ -181,14 +182,14 @@ def test_attention_equals_a_mean_where_the_score_is_zero():
 
 def test_attention_does_not_see_edges_that_were_left_out():
     conv = conv_of(3, parse_space("Q2,2"), attention=True)
-    whole = EdgeDropout(data.cycle(12), 12, None, p=0.5)
+    whole = Adjacency.of(data.cycle(12), 12)
     x = features(12)
-    thinned = whole.draw(generator(0))
+    thinned = whole.thinned(0.5, generator(0))
     dense = thinned.to_dense()
     left = (dense - torch.diag(dense.diagonal())).nonzero().t().flip(0)
     assert 0 < left.shape[1] < 24
     torch.testing.assert_close(conv(x, thinned), conv(x, left))
-    empty = adjacency(EDGES, 5, torch.zeros(8), aggregation="sum", self_loops=False)
+    empty = Adjacency.of(EDGES, 5, torch.zeros(8), aggregation="sum", self_loops=False)
     torch.testing.assert_close(conv.from_tangent(features(), empty), torch.zeros(5, 4, dtype=torch.float64))
 
 
@@ -221,7 +222,7 @@ def test_renumbering_the_nodes_renumbers_the_outputs(name, options):
 def test_sparse_features_give_what_dense_ones_give(dtype):
     conv = conv_of(6, parse_space("Q2,2"), dtype)
     x = features(size=6, dtype=dtype).relu()
-    torch.testing.assert_close(conv(to_csr(x), EDGES), conv(x, EDGES))
+    torch.testing.assert_close(conv(SparseMatrix.of(x), EDGES), conv(x, EDGES))
 
 
 @pytest.mark.parametrize("attention", [False, True])
@@ -233,7 +234,7 @@ def test_a_batch_of_convolutions_equals_each_alone(attention):
         name: torch.stack([value.detach() + 0.1 * k for k in range(3)]).requires_grad_()
         for name, value in conv.named_parameters()
     }
-    matrix = adjacency(EDGES, 5).double()
+    matrix = Adjacency.of(EDGES, 5).to(dtype=torch.float64)
     x = features()
 
     def one(parameters):
@@ -325,7 +326,7 @@ def test_reset_parameters_draws_everything_anew():
             lambda x: QGCNConv(3, parse_space("Q2,2"))(x, EDGES, torch.ones(8, requires_grad=True)),
             "must not require a gradient",
         ),
-        (lambda x: QGCNConv(3, parse_space("Q2,2"))(x, adjacency(EDGES, 5), torch.ones(8)), "holds its weights"),
+        (lambda x: QGCNConv(3, parse_space("Q2,2"))(x, Adjacency.of(EDGES, 5), torch.ones(8)), "holds its weights"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, match):

@@ -7,7 +7,7 @@ import torch
 
 from cases import generator
 from qgcn import parse_space
-from qgcn.nn import FermiDirac, TangentClassifier, adjacency
+from qgcn.nn import Adjacency, FermiDirac, TangentClassifier
 from tolerance import DTYPES
 
 
@@ -72,7 +72,7 @@ def test_the_classifier_equals_its_formula(name, activation, dtype):
     expected = active @ classifier.linear.weight.t() + classifier.linear.bias
     torch.testing.assert_close(classifier(x), expected)
     torch.testing.assert_close(classifier.from_tangent(u), expected)
-    matrix = adjacency(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 5, torch.ones(4, dtype=dtype))
+    matrix = Adjacency.of(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 5, torch.ones(4, dtype=dtype))
     torch.testing.assert_close(classifier(x, matrix), matrix.to_dense() @ expected)
     assert classifier(x).shape == (5, 3)
 

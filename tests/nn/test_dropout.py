@@ -6,9 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from qgcn.nn import Dropout, dropout_keys, mixed_key
-from qgcn.nn.dropout import keyed_mask
-from qgcn.nn.field import Part
+from qgcn.nn import Dropout, SparseMatrix, dropout_keys, mixed_key
 from tolerance import DTYPES
 
 
@@ -64,14 +62,6 @@ def test_hardly_any_dropout_keeps_nearly_everything(p):
     assert (keyed(p=p, size=(1000,))[0] != 0).all()
 
 
-@pytest.mark.parametrize("size", [(), (1,), (5,), (7, 3), (0, 3), (2, 3, 5)])
-def test_any_shape_can_be_masked(size):
-    like = torch.ones(size)
-    mask = keyed_mask(torch.tensor(3), like, 0.5)
-    assert mask.shape == like.shape
-    assert ((mask == 0) | (mask == 1)).all()
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("place", [None, 0, 1])
 def test_a_batch_draws_bit_for_bit_what_each_would_draw_alone(place, dtype):
@@ -90,16 +80,6 @@ def test_a_batch_draws_bit_for_bit_what_each_would_draw_alone(place, dtype):
         assert torch.equal(together[k], alone)
 
 
-@pytest.mark.parametrize("size", [(9,), (9, 4)])
-def test_a_part_of_a_tensor_gets_what_it_gets_in_the_whole(size):
-    part = Part(torch.tensor([7, 0, 3]), 9)
-    keys = torch.tensor([2, 8])
-    whole = torch.stack([keyed_mask(key, torch.ones(size), 0.5) for key in keys])
-    like = torch.ones(3, *size[1:])
-    assert torch.equal(keyed_mask(keys[0], like, 0.5, part=part), whole[0, part.rows])
-    assert torch.equal(torch.vmap(lambda key: keyed_mask(key, like, 0.5, part=part))(keys), whole[:, part.rows])
-
-
 def test_gradients_of_a_batch_pass_where_coordinates_were_kept():
     layer = Dropout(0.5).train()
     keys = dropout_keys(layer, [1, 2], 0)
@@ -108,12 +88,6 @@ def test_gradients_of_a_batch_pass_where_coordinates_were_kept():
     (gradient,) = torch.autograd.grad(dropped.sum(), u)
     assert torch.equal(gradient, dropped.detach())
     assert (gradient == 0).any()
-
-
-def test_one_key_for_a_batch_of_inputs_draws_the_same_for_all():
-    key = torch.tensor(9)
-    mask = torch.vmap(lambda like: keyed_mask(key, like, 0.5))(torch.ones(3, 20))
-    assert torch.equal(mask, keyed_mask(key, torch.ones(20), 0.5).expand(3, 20))
 
 
 def test_without_a_key_it_draws_as_torch_does():
@@ -132,6 +106,18 @@ def test_in_evaluation_and_without_dropping_it_is_the_identity():
     layer = Dropout(0.9).eval()
     layer.key = torch.tensor(1)
     assert layer(u) is u
+
+
+def test_of_a_sparse_matrix_entries_are_dropped_those_that_would_be_dropped_in_the_whole():
+    layer = Dropout(0.5).train()
+    layer.key = torch.tensor(4)
+    matrix = SparseMatrix.of(torch.rand(9, 6).relu() + 0.1)
+    dropped = layer(matrix)
+    assert dropped.structure is matrix.structure
+    assert torch.equal(dropped.values, layer(matrix.values))
+    rows = torch.tensor([7, 0, 3])
+    assert torch.equal(layer(matrix.rows(rows)).to_dense(), dropped.to_dense()[rows])
+    assert layer.eval()(matrix) is matrix
 
 
 def test_keys_are_not_part_of_the_state():

@@ -7,7 +7,7 @@ import torch
 
 from cases import generator
 from qgcn import parse_space
-from qgcn.nn import QLinear, to_csr
+from qgcn.nn import QLinear, SparseMatrix
 from tolerance import DTYPES
 
 SPACES = ("E4", "H3", "S3", "K4", "Q3,1", "Q2,2", "Q1,3", "Q0,4", "H2xS2", "Q2,2xE2")
@@ -120,11 +120,11 @@ def test_gradients_in_weight_bias_and_curvature_pass_gradcheck(name):
 def test_sparse_features_give_what_dense_ones_give(name, dtype):
     layer = layer_of(5, parse_space(name), dtype)
     x = torch.randn(7, 5, dtype=dtype, generator=generator(0)).relu()
-    sparse = to_csr(x)
+    sparse = SparseMatrix.of(x)
     torch.testing.assert_close(layer(sparse), layer(x))
     found, expected = (torch.autograd.grad(layer(each).square().sum(), layer.weight) for each in (sparse, x))
     torch.testing.assert_close(found, expected)
-    torch.testing.assert_close(layer.from_tangent(sparse, 2 * sparse.values()), layer.from_tangent(2 * x))
+    torch.testing.assert_close(layer.from_tangent(sparse.with_values(2 * sparse.values)), layer.from_tangent(2 * x))
 
 
 def test_the_layer_owns_its_space_but_not_that_of_its_inputs():

@@ -5,7 +5,7 @@ import torch
 
 from cases import generator
 from qgcn import geometry, parse_space
-from qgcn.nn import ACTIVATIONS, DoubleProjection, TangentActivation, tangent_mean, to_csr
+from qgcn.nn import ACTIVATIONS, DoubleProjection, SparseMatrix, TangentActivation, tangent_mean
 from tolerance import DTYPES
 
 SPACES = ("E4", "H3", "S3", "K4", "Q3,1", "Q2,2", "Q0,4", "H2xS2", "Q2,2xE2")
@@ -111,7 +111,7 @@ def test_double_projection_takes_sparse_features_and_features_without_time():
     x = torch.tensor([[0.0, 0.0, 1.0, 0.0], [2.0, 0.0, 0.0, 3.0]])
     y = layer(x)
     assert y.isfinite().all()
-    torch.testing.assert_close(layer(to_csr(x)), y)
+    torch.testing.assert_close(layer(SparseMatrix.of(x)), y)
     torch.testing.assert_close(layer(x.to_sparse()), y)
 
 

@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 
 from cases import generator, problem, train
 from qgcn import data
-from qgcn.nn import QGCNConv, dropout_keys
+from qgcn.nn import QGCNConv, SparseMatrix, dropout_keys
 from qgcn.tasks import NodeClassification
 
 ALL_DROPOUTS = {"dropout": 0.3, "feature_dropout": 0.2, "edge_dropout": 0.2}
@@ -104,12 +104,14 @@ def test_the_field_of_a_split_gives_the_predictions_and_gradients_of_the_whole_g
         predictor.get_submodule(name.removesuffix(".key")).key = key
     parameters = list(predictor.parameters())
     drawn = task.targets("train")
-    here, whole = (predictor.loss(*inputs, *drawn) for inputs in (task.inputs("train"), (task.x, task.graph)))
+    here, whole = (
+        predictor.loss(*inputs, *drawn) for inputs in (task.loader.inputs("train", task.graph), (task.x, task.graph))
+    )
     torch.testing.assert_close(here, whole)
     torch.testing.assert_close(torch.autograd.grad(here, parameters), torch.autograd.grad(whole, parameters))
-    assert task.inputs("train")[0].shape[0] < task.num_nodes
+    assert task.loader.inputs("train", task.graph)[0].shape[0] < task.num_nodes
     predictor.eval()
-    found = predictor.predict(*task.inputs("val"), *task.targets("val"))
+    found = predictor.predict(*task.loader.inputs("val", task.graph), *task.targets("val"))
     torch.testing.assert_close(found, predictor.predict(task.x, task.graph)[task.nodes["val"]])
 
 
@@ -126,10 +128,10 @@ def sparse_graph(dense):
 def test_edges_left_out_of_a_step_are_left_out_of_what_its_nodes_see():
     task = problem(NodeClassification, sparse_graph(True), space="Q3,2", edge_dropout=0.5)
     predictor = task.build_predictor().eval()
-    thinned = task.thinned_graph(generator(0))
-    found = predictor.predict(*task.inputs("train", thinned))
+    thinned = task.graph.thinned(0.5, generator(0))
+    found = predictor.predict(*task.loader.inputs("train", thinned))
     torch.testing.assert_close(found, predictor.predict(task.x, thinned)[task.nodes["train"]])
-    assert not torch.allclose(found, predictor.predict(*task.inputs("train")))
+    assert not torch.allclose(found, predictor.predict(*task.loader.inputs("train", task.graph)))
 
 
 @pytest.mark.parametrize(
@@ -139,10 +141,10 @@ def test_edges_left_out_of_a_step_are_left_out_of_what_its_nodes_see():
 )
 def test_models_that_look_further_get_the_whole_graph(options):
     task = problem(NodeClassification, graph(), **{"space": "Q3,2"} | options)
-    assert task.inputs("train") == (task.x, task.graph)
-    field = problem(NodeClassification, graph(), space="Q3,2").inputs("train")
-    with pytest.raises((TypeError, ValueError), match="a field is for"):
-        task.build_predictor().predict(*field)
+    assert task.loader.inputs("train", task.graph) == (task.x, task.graph)
+    field = problem(NodeClassification, graph(), space="Q3,2").loader.scored("train")
+    with pytest.raises(ValueError, match="a restricted graph is for"):
+        task.build_predictor().predict(field.x, field.graph)
 
 
 # --- training ----------------------------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def test_the_loss_is_finite_and_falls(options):
 def test_a_batch_of_seeds_ends_where_each_ends_alone(options, dense):
     seeds = [3, 0, 11]
     together, losses = trained(seeds, graph(dense), **options)
-    assert together.task.x.layout == (torch.strided if dense else torch.sparse_csr)
+    assert isinstance(together.task.x, torch.Tensor if dense else SparseMatrix)
     for index, seed in enumerate(seeds):
         alone, own = trained([seed], graph(dense), **options)
         torch.testing.assert_close([loss[index] for loss in losses], [loss[0] for loss in own], rtol=1e-9, atol=1e-9)

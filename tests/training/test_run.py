@@ -169,7 +169,9 @@ def test_a_damaged_checkpoint_is_refused(copied):
 
 def test_a_folder_without_its_graph_is_refused_with_what_to_do(copied):
     (copied / "graph.npz").unlink()
-    expected = r"written by an earlier version, which did not keep the graph; train it again: qgcn train classification --config"
+    expected = (
+        r"written by an earlier version, which did not keep the graph; train it again: qgcn train classification --config"
+    )
     with pytest.raises(ValueError, match=expected):
         load_run(copied)
 

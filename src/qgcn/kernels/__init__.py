@@ -1,14 +1,21 @@
-"""What is hot: functions of all pairs of points, which never hold all pairs.
+"""Fused operations, one folder each: plain PyTorch, C++ and Triton side by side.
 
-They stand below the spaces and take one as an argument: anything with the methods of
-:class:`~qgcn.kernels.graph.Metric`.
+:mod:`~qgcn.kernels.pairs`: functions of all pairs of points. :mod:`~qgcn.kernels.product`: sparse matrices.
+:mod:`~qgcn.kernels.mask`: random masks drawn from keys. :mod:`~qgcn.kernels.translation`: the translation by a bias.
+
+They stand below the spaces and take one as an argument: anything with the methods of :class:`~qgcn.kernels.metric.Metric`.
 """
 
 from qgcn.kernels.backends import backend, use_backend
-from qgcn.kernels.graph import Neighbourhoods
 from qgcn.kernels.metric import Factor, Metric
-from qgcn.kernels.pairs import average_precision, distances_from, nearest_neighbours
-from qgcn.kernels.reconstruction import distortion_loss, reconstruction_loss
+from qgcn.kernels.pairs import (
+    Neighbourhoods,
+    average_precision,
+    distances_from,
+    distortion_loss,
+    nearest_neighbours,
+    reconstruction_loss,
+)
 from qgcn.kernels.translation import translate0
 
 __all__ = [

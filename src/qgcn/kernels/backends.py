@@ -1,46 +1,53 @@
-"""Which path functions of all pairs take.
+"""The implementations of an operation, and which of them is taken.
 
-Three compute the same: Triton on a GPU, C++ on the CPU (both for float32 and for spaces made of flat factors and quadrics), and
-plain PyTorch, a run of rows at a time, which needs no compiler and is what the others are tested against.
+``triton`` runs on a GPU and ``native`` is C++ on the CPU. ``eager`` is plain PyTorch, which needs no compiler; the others are
+tested against it. All compute the same.
 """
 
-import importlib.util
-import os
-import shutil
-import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
-from pathlib import Path
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Generic, Literal, ParamSpec, TypeVar, get_args
 
-import torch
-from torch import Tensor
-
-from qgcn.kernels import cpu
-from qgcn.kernels.metric import Factor, Metric
-
-__all__ = ["Backend", "backend", "choose", "forced", "module_of", "use_backend"]
+__all__ = ["Backend", "Implementation", "backend", "choose", "forced", "use_backend"]
 
 Backend = Literal["triton", "native", "eager"]
 """``triton``: a GPU's. ``native``: compiled C++ on the CPU. ``eager``: plain PyTorch."""
+
+_Given = ParamSpec("_Given")
+_Module = TypeVar("_Module")
 
 _forced: ContextVar[Backend | None] = ContextVar("forced", default=None)
 _last: ContextVar[Backend | None] = ContextVar("last", default=None)
 
 
+@dataclass(frozen=True)
+class Implementation(Generic[_Given, _Module]):
+    """One way to compute an operation.
+
+    Attributes:
+        name: Its backend.
+        obstacle: Says why it cannot take some arguments; ``None`` if it can.
+        module: Returns its functions; imported only when used.
+    """
+
+    name: Backend
+    obstacle: Callable[_Given, str | None]
+    module: Callable[[], _Module]
+
+
 def backend() -> Backend | None:
-    """Return which path the last function of all pairs took in this thread; ``None`` if there was none yet."""
+    """Return the backend of the last all-pairs function called in this thread; ``None`` if there was none yet."""
     return _last.get()
 
 
 @contextmanager
 def use_backend(name: Backend) -> Iterator[None]:
-    """Take this path and no other.
+    """Use this backend and no other.
 
     Raises:
-        ValueError: There is no such path; or, when a function is called, it cannot take it.
+        ValueError: There is no such backend; or, when a function is called, it cannot be used.
     """
     if name not in get_args(Backend):
         raise ValueError(f"backend must be one of {', '.join(get_args(Backend))}, got {name!r}")
@@ -52,69 +59,24 @@ def use_backend(name: Backend) -> Iterator[None]:
 
 
 def forced() -> Backend | None:
-    """Return which path was asked for; ``None`` if none was."""
+    """Return the backend asked for by :func:`use_backend`; ``None`` if there is none."""
     return _forced.get()
 
 
-def choose(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> Backend:
-    """Return the path for points of this type on this device in this space, and remember it."""
+def choose(
+    implementations: Sequence[Implementation[_Given, _Module]], *args: _Given.args, **kwargs: _Given.kwargs
+) -> Implementation[_Given, _Module]:
+    """Return the first implementation that can take the arguments, or the one asked for, and remember it.
+
+    Raises:
+        ValueError: The one asked for cannot take them.
+    """
     wanted = forced()
-    if wanted is not None and (why := _obstacle(wanted, x, manifold, factors)):
-        raise ValueError(f"backend {wanted} cannot be used: {why}")
-    names: tuple[Backend, ...] = get_args(Backend)
-    found = next(name for name in names if _obstacle(name, x, manifold, factors) is None) if wanted is None else wanted
-    _last.set(found)
+    if wanted is None:
+        found = next(each for each in implementations if each.obstacle(*args, **kwargs) is None)
+    else:
+        found = next(each for each in implementations if each.name == wanted)
+        if why := found.obstacle(*args, **kwargs):
+            raise ValueError(f"backend {wanted} cannot be used: {why}")
+    _last.set(found.name)
     return found
-
-
-def _obstacle(name: Backend, x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:
-    if name == "eager":
-        return None
-    if x.dtype != torch.float32:
-        return f"points are {x.dtype}, expected torch.float32"
-    if factors is None:
-        return f"{manifold} has a factor that is neither flat nor a quadric"
-    if x.shape[1] != (expected := sum(factor.size for factor in factors)):  # kernels would read what is not there
-        raise ValueError(f"x must have {expected} coordinates in {manifold}, got shape {tuple(x.shape)}")
-    if name == "triton":
-        if importlib.util.find_spec("triton") is None:
-            return "triton is not installed"
-        if _interpreted():
-            return None
-        return _missing_tools() if x.is_cuda else f"points are on {x.device}, expected a GPU"
-    if x.device.type != "cpu":
-        return f"points are on {x.device}, expected the CPU"
-    if len(factors) > cpu.MOST_FACTORS:
-        return f"{manifold} has {len(factors)} factors, expected at most {cpu.MOST_FACTORS}"
-    return cpu.obstacle()
-
-
-def _interpreted() -> bool:
-    """Tell whether Triton's interpreter, which runs kernels on the CPU for tests, was asked for by name."""
-    if forced() != "triton":
-        return False
-    import triton
-
-    return bool(triton.knobs.runtime.interpret)
-
-
-@cache
-def _missing_tools() -> str | None:
-    """Say what Triton, which has the launching of its kernels compiled on the spot, would not find here."""
-    named = os.environ.get("CC")
-    names = (named,) if named else ("gcc", "clang")
-    if not any(map(shutil.which, names)):
-        return f"triton needs a C compiler: looked for {', '.join(names)}{' as named by $CC' if named else ''}"
-    folders = [sysconfig.get_path("include", scheme) for scheme in (sysconfig.get_default_scheme(), "posix_prefix")]
-    if not any((Path(folder) / "Python.h").exists() for folder in folders):
-        return f"triton needs the headers of Python: there is no {folders[-1]}/Python.h"
-    return None
-
-
-def module_of(path: Backend) -> Any:
-    """Return the module of a path; Triton is imported only where it is used."""
-    if path == "native":
-        return cpu
-    from qgcn.kernels import gpu
-
-    return gpu

@@ -7,17 +7,76 @@ import ctypes
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-__all__ = ["compiled"]
+import torch
+from torch import Tensor
+
+from qgcn.kernels.backends import forced
+
+__all__ = ["Library", "compiled", "threads_for"]
 
 _FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
 _FLAGS_ALWAYS: Final = ("-shared", "-fPIC", "-pthread")
+_INCLUDE: Final = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+_WORTH: Final = 2**14  # operations on sixteen numbers that are worth a thread of their own
+
+
+class Library:
+    """The functions of one C++ file, compiled and loaded when first used.
+
+    Args:
+        source: The file.
+        options: Of the compiler, such as ``-DNAME=1``.
+        signatures: Types of the arguments of each function, by its name; a function without one takes what it is given.
+    """
+
+    def __init__(self, source: Path, *options: str, **signatures: Sequence[Any]) -> None:
+        self._source = source
+        self._options = options
+        self._signatures = signatures
+
+    @cached_property
+    def _loaded(self) -> ctypes.CDLL | str:
+        found = compiled(self._source, *self._options)
+        if not isinstance(found, str):
+            for name, types in self._signatures.items():
+                function = found[name]
+                function.argtypes, function.restype = types, None
+                setattr(found, name, function)
+        return found
+
+    def obstacle(self) -> str | None:
+        """Return why the functions are not available; ``None`` if they are."""
+        return self._loaded if isinstance(self._loaded, str) else None
+
+    def takes(self, *tensors: Tensor) -> bool:
+        """Tell whether the functions take these tensors: float32 on the CPU, with nothing else asked for."""
+        plain = all(each.dtype == torch.float32 and each.device.type == "cpu" for each in tensors)
+        return plain and forced() in (None, "native") and self.obstacle() is None
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function.
+
+        Raises:
+            RuntimeError: It could not be compiled; see :meth:`obstacle`.
+        """
+        if isinstance(self._loaded, str):
+            raise RuntimeError(self._loaded)
+        getattr(self._loaded, name)(*arguments)
+
+
+def threads_for(operations: int) -> int:
+    """Return how many threads are worth their start for so many operations on sixteen numbers."""
+    return max(1, min(torch.get_num_threads(), operations // _WORTH))
 
 
 def compiled(source: Path, *options: str) -> ctypes.CDLL | str:
@@ -62,8 +121,16 @@ def _fingerprint(source: Path, compiler: list[str], command: list[str]) -> str:
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else [platform.processor()]
     kind = [line for line in lines if line.startswith(("model name", "flags", "Features"))][:2]
     version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout  # noqa: S603
-    parts = (source.read_text(), " ".join(command), version, platform.machine(), *kind)
+    texts = (path.read_text() for path in _with_headers(source))
+    parts = (*texts, " ".join(command), version, platform.machine(), *kind)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _with_headers(source: Path) -> Iterator[Path]:
+    """Yield a file, then those it includes by a path, each as often as it is included."""
+    yield source
+    for name in _INCLUDE.findall(source.read_text()):
+        yield from _with_headers(source.parent / name)
 
 
 def _compile(source: Path, command: list[str], path: Path) -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from torch import Tensor, nn
 
 from qgcn.manifolds import Space
+from qgcn.nn import SparseMatrix
 
 __all__ = ["Capabilities", "Encoder", "Options"]
 
@@ -26,7 +27,7 @@ class Capabilities:
     Attributes:
         graph: What it reads of a graph: a ``matrix`` of adjacency, ``edges`` without weights, or ``none``.
         sparse_features: Whether features may be a sparse matrix.
-        partial: Whether it can compute some nodes from what those see of the graph.
+        hops: Number of aggregations, if what it computes of some nodes can be had from what those see of the graph.
         batchable: Whether several seeds can be trained as one batch: ``torch.vmap`` knows every operation.
         keyed: Whether all its randomness is keyed; otherwise it draws from PyTorch's global generator.
         recordable: Whether a training step is the same computation every time and never waits for the device.
@@ -36,7 +37,7 @@ class Capabilities:
 
     graph: Literal["matrix", "edges", "none"] = "matrix"
     sparse_features: bool = True
-    partial: bool = False
+    hops: int | None = None
     batchable: bool = True
     keyed: bool = True
     recordable: bool = False
@@ -56,8 +57,13 @@ class Encoder(nn.Module, ABC):
     """The space of the embedding."""
 
     @abstractmethod
-    def tangent(self, x: Any, graph: Any) -> Tensor:
-        """Map features to tangent vectors at the origin of the space, shape ``(N, d)``."""
+    def tangent(self, x: Tensor | SparseMatrix, graph: Any) -> Tensor:
+        """Map features to tangent vectors at the origin of the space, shape ``(N, d)``.
+
+        Args:
+            x: Features of the nodes, dense or sparse, shape ``(N, in_features)``.
+            graph: The graph, an :class:`~qgcn.nn.Adjacency`; encoders may take PyG's ``edge_index`` too.
+        """
 
     @classmethod
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
@@ -73,7 +79,7 @@ class Encoder(nn.Module, ABC):
         """Return the number of coordinates of a node that a training step keeps, in all layers together."""
         return space.ambient_dim
 
-    def forward(self, x: Any, graph: Any = None) -> Tensor:
+    def forward(self, x: Tensor | SparseMatrix, graph: Any = None) -> Tensor:
         """Map features to points, shape ``(N, d)``."""
         return self.space.expmap0(self.tangent(x, graph))
 

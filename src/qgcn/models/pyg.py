@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-import torch
-from pydantic import Field as Setting
+from pydantic import Field
 from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
-from qgcn.nn import adjacency
+from qgcn.nn import Adjacency, SparseMatrix
 
 __all__ = ["EuclideanNetwork", "EuclideanOptions"]
 
@@ -17,13 +16,13 @@ __all__ = ["EuclideanNetwork", "EuclideanOptions"]
 class EuclideanOptions(Options):
     """Options of PyTorch Geometric's networks."""
 
-    layers: int = Setting(2, ge=1, le=64, description="Number of layers.")
-    hidden: str | None = Setting(None, description="Space of all layers but the last; the same as the last if not given.")
-    activation: Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"] = Setting(
+    layers: int = Field(2, ge=1, le=64, description="Number of layers.")
+    hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
+    activation: Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"] = Field(
         "relu", description="Activation between layers."
     )
-    dropout: float = Setting(0.0, ge=0, lt=1, description="Share of coordinates dropped.")
-    feature_dropout: float = Setting(0.0, ge=0, lt=1, description="Share of input features dropped.")
+    dropout: float = Field(0.0, ge=0, lt=1, description="Share of coordinates dropped.")
+    feature_dropout: float = Field(0.0, ge=0, lt=1, description="Share of input features dropped.")
 
 
 class EuclideanNetwork(Encoder):
@@ -40,8 +39,8 @@ class EuclideanNetwork(Encoder):
         feature_dropout: Share of the input features dropped, in training.
 
     Shapes:
-        - **input:** features ``(N, in_features)``, sparse CSR only for ``gcn`` and ``gat``; ``edge_index`` of shape ``(2, E)``,
-          or for ``gcn`` a normalised sparse CSR adjacency
+        - **input:** features ``(N, in_features)``, sparse only for ``gcn`` and ``gat``; ``edge_index`` of shape ``(2, E)``, or
+          an :class:`~qgcn.nn.Adjacency`, of which ``gcn`` takes the matrix, the others take the edges
         - **output:** points ``(N, d)``
     """
 
@@ -90,22 +89,28 @@ class EuclideanNetwork(Encoder):
         """Raise if a layer is not Euclidean."""
         _euclidean(options.get("hidden") or space, options["kind"])
 
-    def forward(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None = None) -> Tensor:
         """Map features to points."""
         return self.tangent(x, edge_index)
 
-    def tangent(self, x: Tensor, edge_index: Tensor | None = None) -> Tensor:
+    def tangent(self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None = None) -> Tensor:
         """Map features to tangent vectors at the origin, which are the points themselves."""
-        if self.kind == "gcn" and edge_index is not None and edge_index.layout == torch.strided:
-            edge_index = adjacency(edge_index, x.shape[0]).to(x.dtype)
-        if x.layout == torch.sparse_csr:  # dropping the zeros too would change nothing but the time
-            x = torch.sparse_csr_tensor(
-                x.crow_indices(), x.col_indices(), self.feature_dropout(x.values()), x.shape, check_invariants=False
-            )
-        else:
-            x = self.feature_dropout(x)
-        result: Tensor = self.network(x, edge_index) if self.kind != "mlp" else self.network(x)
-        return result
+        drop = self.feature_dropout  # of a sparse matrix, entries alone: dropping the zeros too would change nothing
+        features = x.with_values(drop(x.values)).csr if isinstance(x, SparseMatrix) else drop(x)
+        return self.network(features, *self._graph(x, edge_index))  # type: ignore[no-any-return]
+
+    def _graph(self, x: Tensor | SparseMatrix, graph: Tensor | Adjacency | None) -> tuple[Tensor, ...]:
+        """Return the graph as the network of PyG takes it, if it takes one."""
+        if isinstance(graph, Adjacency) and graph.nodes is not None:
+            raise ValueError(f"a restricted graph is for tangent-space networks, got {self.kind}")
+        if self.kind == "mlp":
+            return ()
+        if graph is None:
+            raise ValueError("a convolution needs edge_index, got None")
+        if self.kind == "gcn":
+            graph = graph if isinstance(graph, Adjacency) else Adjacency.of(graph, x.shape[0]).to(dtype=x.dtype)
+            return (graph.matrix.csr,)
+        return (graph.edge_index if isinstance(graph, Adjacency) else graph,)
 
     def extra_repr(self) -> str:
         """Show the spaces."""

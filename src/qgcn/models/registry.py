@@ -28,7 +28,7 @@ class Model:
     name: str
     encoder: type[Encoder]
     default_space: str
-    lives_in: Callable[[Space], bool] = lambda space: True
+    lives_in: Callable[[Space], bool] = lambda _: True
     where: str = "any space"
     about: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
-from pydantic import Field as Setting
+from pydantic import Field
 from torch import Tensor, nn
 
 from qgcn.manifolds import Product, PseudoHyperboloid, Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
 
-__all__ = ["Coordinates", "CoordinateOptions"]
+__all__ = ["CoordinateOptions", "Coordinates"]
 
 SPREAD = 0.1
 """Standard deviation of the coordinates at the start."""
@@ -21,9 +21,9 @@ RELEASED = 0.01
 class CoordinateOptions(Options):
     """Options of free coordinates."""
 
-    beta: float = Setting(-1.0, lt=0, description="Initial beta; the curvature is 1/beta.")
-    learnable: bool = Setting(True, description="Learn the curvature.")
-    confine: float = Setting(
+    beta: float = Field(-1.0, lt=0, description="Initial beta; the curvature is 1/beta.")
+    learnable: bool = Field(True, description="Learn the curvature.")
+    confine: float = Field(
         0.2, ge=0, le=1, description="Share of the epochs for which the model stays in the larger Riemannian part of its space."
     )
 
@@ -80,7 +80,7 @@ class Coordinates(Encoder):
         """Return what it can do: it reads neither features nor a graph."""
         return Capabilities(graph="none", batchable=space.traceable, recordable=space.traceable, learns_nodes=True)
 
-    def forward(self, *_: Tensor | None) -> Tensor:
+    def forward(self, *_: object) -> Tensor:
         """Return the points."""
         u = self.tangent()
         if self.turning is None:
@@ -89,7 +89,7 @@ class Coordinates(Encoder):
         points: Tensor = self.space.expmap(self.space.expmap0(turn), u - turn)
         return points
 
-    def tangent(self, *_: Tensor | None) -> Tensor:
+    def tangent(self, *_: object) -> Tensor:
         """Return tangent coordinates at the pole, shape ``(N, d)``."""
         return self.coordinates * self.free
 

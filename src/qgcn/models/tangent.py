@@ -4,59 +4,45 @@ import copy
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
-import torch
-from pydantic import Field as Setting
+from pydantic import Field
 from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
-from qgcn.nn import DoubleProjection, Dropout, Field, QLinear, TangentActivation, tangent_mean
-from qgcn.nn.sparse import Aggregation
+from qgcn.nn import Adjacency, Aggregation, DoubleProjection, Dropout, QLinear, SparseMatrix, TangentActivation, tangent_mean
 
 __all__ = ["QGCN", "QNN", "ConvolutionOptions", "TangentNetwork", "TangentOptions"]
 
 
-class TangentLayer(Protocol):
-    """A layer of a tangent-space network."""
-
-    aggregates: bool
-    """Whether it reads a graph."""
-    space: Space
-    """The space of its outputs."""
-
-    def from_tangent(self, u: Any, graph: Any, values: Tensor | None = None) -> Tensor:
-        """Map tangent coordinates to tangent coordinates."""
-
-
 LayerFactory = Callable[[Space | int, Space], nn.Module]
-"""Builds a layer, a :class:`TangentLayer`, from the space (or number of features) of its inputs and the space of its outputs."""
+"""Builds a layer from the space (or number of features) of its inputs and the space of its outputs."""
 
 
 class TangentOptions(Options):
     """Options of every tangent-space network."""
 
-    layers: int = Setting(2, ge=1, le=64, description="Number of layers, the classifier's convolution included.")
-    hidden: str | None = Setting(None, description="Space of all layers but the last; the same as the last if not given.")
-    activation: Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"] = Setting(
+    layers: int = Field(2, ge=1, le=64, description="Number of layers, the classifier's convolution included.")
+    hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
+    activation: Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"] = Field(
         "relu", description="Tangential activation between layers."
     )
-    bias: bool = Setting(True, description="Translate by a learned bias in each layer.")
-    skip: bool = Setting(False, description="Take the mean of all layers' outputs.")
-    beta: float = Setting(-1.0, lt=0, description="Initial beta of each layer; the curvature is 1/beta.")
-    learnable: bool = Setting(True, description="Learn the curvature of each layer.")
-    projection: bool = Setting(False, description="Enter the space by the double projection of the paper's Algorithm 1.")
-    perturbation: float = Setting(0.0, ge=0, description="Noise of that projection; the paper takes 0.02.")
-    dropout: float = Setting(0.0, ge=0, lt=1, description="Share of tangent coordinates dropped.")
-    feature_dropout: float = Setting(0.0, ge=0, lt=1, description="Share of input features dropped.")
+    bias: bool = Field(True, description="Translate by a learned bias in each layer.")
+    skip: bool = Field(False, description="Take the mean of all layers' outputs.")
+    beta: float = Field(-1.0, lt=0, description="Initial beta of each layer; the curvature is 1/beta.")
+    learnable: bool = Field(True, description="Learn the curvature of each layer.")
+    projection: bool = Field(False, description="Enter the space by the double projection of the paper's Algorithm 1.")
+    perturbation: float = Field(0.0, ge=0, description="Noise of that projection; the paper takes 0.02.")
+    dropout: float = Field(0.0, ge=0, lt=1, description="Share of tangent coordinates dropped.")
+    feature_dropout: float = Field(0.0, ge=0, lt=1, description="Share of input features dropped.")
 
 
 class ConvolutionOptions(TangentOptions):
     """Options of a network of graph convolutions."""
 
-    aggregation: Literal["sum", "mean", "sym"] = Setting("sym", description="How neighbours are aggregated.")
-    attention: bool = Setting(False, description="Learn the weights of the neighbours.")
+    aggregation: Literal["sum", "mean", "sym"] = Field("sym", description="How neighbours are aggregated.")
+    attention: bool = Field(False, description="Learn the weights of the neighbours.")
 
 
 class TangentNetwork(Encoder):
@@ -144,7 +130,7 @@ class TangentNetwork(Encoder):
         whole = options.get("skip") or options.get("projection") or attention
         return Capabilities(
             graph="matrix" if cls.reads_graph else "none",
-            partial=cls.reads_graph and not whole,
+            hops=int(options.get("layers", 2)) if cls.reads_graph and not whole else None,
             batchable=traceable and not noisy,
             keyed=not noisy,
             recordable=traceable and not drops and not attention and not noisy,
@@ -168,45 +154,61 @@ class TangentNetwork(Encoder):
         last: Space = self.layers[-1].space  # type: ignore[assignment]
         return last
 
-    def forward(self, x: Tensor, edge_index: Tensor | None = None, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor | SparseMatrix,
+        edge_index: Tensor | Adjacency | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
         """Map features to points of the last layer's space."""
         return self.space.expmap0(self.tangent(x, edge_index, edge_weight))
 
     @property
-    def takes_field(self) -> bool:
-        """Whether the graph may be the field of some nodes: each layer then has rows of its own."""
-        return (
-            self.reads_graph and not self.skip and self.features is None and all(layer.score is None for layer in self.layers)
-        )
+    def restrictable(self) -> bool:
+        """Whether the graph may be restricted to what some nodes see: each layer then has rows of its own."""
+        attends = any(getattr(layer, "score", None) is not None for layer in self.layers)
+        return self.reads_graph and not self.skip and self.features is None and not attends
 
-    def tangent(self, x: Tensor, edge_index: Tensor | Field | None = None, edge_weight: Tensor | None = None) -> Tensor:
+    def tangent(
+        self,
+        x: Tensor | SparseMatrix,
+        edge_index: Tensor | Adjacency | None = None,
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
         """Map features to tangent coordinates at the pole of the last layer's space, shape ``(N, d)``.
 
         Args:
-            x: Features.
-            edge_index: The graph; or a field, whose features are ``x``, with a hop for every layer, or more for what follows.
+            x: Features; those that a restricted graph reads, see :meth:`qgcn.nn.Adjacency.gather`.
+            edge_index: The graph.
             edge_weight: Weights of the edges.
         """
         if x.shape[-1] != self.in_features:
             raise ValueError(f"expected {self.in_features} features, got shape {tuple(x.shape)}")
-        if self.reads_graph and edge_index is None:
-            raise ValueError("a convolution needs edge_index, got None")
-        field = edge_index if isinstance(edge_index, Field) else None
-        if field is not None and not self.takes_field:
-            raise ValueError("a field is for convolutions without attention, skip connection and projection")
-        u = x if self.features is None else self.features.space.logmap0(self.features(x))
-        outputs = []
+        graph = self._operand(x, edge_index, edge_weight)
+        u: Any = x if self.features is None else self.features.space.logmap0(self.features(x))
+        outputs: list[Tensor] = []
         for index, (layer, dropout) in enumerate(zip(self.layers, self.dropouts, strict=True)):
             u = self.activations[index - 1].from_tangent(u) if index else u  # type: ignore[operator]
-            sparse = u.layout == torch.sparse_csr
-            part = None if field is None else field.hops[index].sources if index else field.part
-            dropped = dropout(u.values() if sparse else u, part)
-            values = dropped if sparse and dropout.drops else None  # constant ones have a transpose that is known
-            u = u if sparse else dropped
-            graph = (edge_index, edge_weight) if field is None else (field.hops[index].matrix,)
-            u = layer.from_tangent(u, *graph if self.reads_graph else (), values=values)  # type: ignore[operator]
+            if graph is None:
+                u = layer.from_tangent(dropout(u))  # type: ignore[operator]
+            else:
+                hop = graph.hop(index)
+                u = layer.from_tangent(dropout(u, hop.sources), hop.matrix)  # type: ignore[operator]
             outputs.append(u)
-        return tangent_mean(outputs) if self.skip else u
+        return tangent_mean(outputs) if self.skip else outputs[-1]
+
+    def _operand(
+        self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None, edge_weight: Tensor | None
+    ) -> Adjacency | None:
+        """Return the graph that layers aggregate along; ``None`` if they do not."""
+        if isinstance(edge_index, Adjacency) and edge_index.nodes is not None and not self.restrictable:
+            raise ValueError("a restricted graph is for convolutions without attention, skip connection and projection")
+        if not self.reads_graph:
+            return None
+        if edge_index is None:
+            raise ValueError("a convolution needs edge_index, got None")
+        made: Adjacency = self.layers[0].operand(edge_index, x.shape[0], x.dtype, edge_weight)  # type: ignore[operator]
+        return made
 
     def extra_repr(self) -> str:
         """Show the path through the spaces."""

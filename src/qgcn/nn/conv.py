@@ -1,15 +1,14 @@
 """The graph convolution of a tangent-space network."""
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import softmax
 
+from qgcn.kernels.product import SparseMatrix
 from qgcn.manifolds import Space
+from qgcn.nn.adjacency import AGGREGATIONS, Adjacency, Aggregation
 from qgcn.nn.linear import QLinear
-from qgcn.nn.sparse import AGGREGATIONS, Aggregation, adjacency, edges_of, matmul
 
 __all__ = ["QGCNConv"]
 
@@ -32,13 +31,10 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         bias: Translate by a learned tangent vector.
 
     Shapes:
-        - **input:** points ``(N, d_in)`` (features may be sparse CSR); ``edge_index`` of shape ``(2, E)`` with optional
-          weights ``(E,)``, or a sparse CSR adjacency ``(N, N)``, used as it is (see :func:`qgcn.nn.adjacency`), which is faster
+        - **input:** points ``(N, d_in)`` (features may be a sparse matrix); ``edge_index`` of shape ``(2, E)`` with optional
+          weights ``(E,)``, or an :class:`~qgcn.nn.Adjacency`, used as it is, which is faster; or a sparse CSR tensor ``(N, N)``
         - **output:** points ``(N, d)``
     """
-
-    aggregates: ClassVar[bool] = True
-    """Whether it reads a graph."""
 
     def __init__(
         self,
@@ -70,38 +66,59 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         if self.score is not None:
             nn.init.xavier_uniform_(self.score)
 
-    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency, edge_weight: Tensor | None = None) -> Tensor:
         """Map points to points."""
-        u = x if self.linear.in_space is None else self.linear.in_space.logmap0(x)
-        return self.space.expmap0(self.from_tangent(u, edge_index, edge_weight))
+        return self.space.expmap0(self.from_tangent(self.linear.tangent_of(x), edge_index, edge_weight))
 
     def from_tangent(
-        self, u: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, values: Tensor | None = None
+        self,
+        u: Tensor | SparseMatrix,
+        graph: Tensor | Adjacency | SparseMatrix,
+        edge_weight: Tensor | None = None,
     ) -> Tensor:
-        """Do the same from and to tangent coordinates; see :meth:`QLinear.from_tangent`."""
-        v = self.linear.from_tangent(u, values)
-        return self.space.fold0(self._aggregate(v, edge_index, edge_weight))
+        """Do the same from and to tangent coordinates; see :meth:`QLinear.from_tangent`.
 
-    def _aggregate(self, v: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> Tensor:
-        given = edge_index.layout == torch.sparse_csr
-        if given and edge_weight is not None:
-            raise ValueError("a CSR adjacency holds its weights, got edge_weight too")
-        if given and self.score is None:
-            return matmul(edge_index, v)
-        if given:
-            edge_index, edge_weight = edges_of(edge_index)
-        elif self.score is None and (edge_weight is None or not edge_weight.requires_grad):
-            weight = v.new_ones(edge_index.shape[-1]) if edge_weight is None else edge_weight.to(v.dtype)
-            matrix = adjacency(edge_index, v.shape[0], weight, aggregation=self.aggregation, self_loops=self.self_loops)
-            return matmul(matrix, v)
-        else:
-            matrix = adjacency(edge_index, v.shape[0], edge_weight, aggregation="sum", self_loops=self.self_loops)
-            edge_index, edge_weight = edges_of(matrix)
-        if self.score is None:
+        Args:
+            u: Tangent vectors, shape ``(N, d_in)``, dense or sparse.
+            graph: As for :meth:`forward`; or the matrix of one aggregation, see :meth:`Adjacency.hop`.
+            edge_weight: Weights of an ``edge_index``.
+        """
+        v = self.linear.from_tangent(u)
+        if not isinstance(graph, SparseMatrix):
+            graph = self.operand(graph, v.shape[0], v.dtype, edge_weight).hop(0).matrix
+        return self.space.fold0(graph @ v if self.score is None else self._attend(v, graph, self.score))
+
+    def operand(
+        self, graph: Tensor | Adjacency, num_nodes: int, dtype: torch.dtype, edge_weight: Tensor | None = None
+    ) -> Adjacency:
+        """Return a graph as this layer aggregates it; an :class:`~qgcn.nn.Adjacency` as it is.
+
+        Args:
+            graph: As for :meth:`forward`.
+            num_nodes: Number of nodes ``N``.
+            dtype: Type of the matrix made of an ``edge_index``.
+            edge_weight: Weights of an ``edge_index``.
+
+        Raises:
+            ValueError: Weights are given twice, or require a gradient.
+        """
+        if edge_weight is not None and (isinstance(graph, Adjacency) or graph.layout == torch.sparse_csr):
+            raise ValueError("an adjacency holds its weights, got edge_weight too")
+        if isinstance(graph, Adjacency):
+            return graph
+        if graph.layout == torch.sparse_csr:
+            return Adjacency.from_matrix(graph)
+        if edge_weight is not None and edge_weight.requires_grad and self.score is None:
             raise ValueError("edge_weight must not require a gradient")
-        source, target = (v @ self.score.t()).unbind(-1)
+        made = Adjacency.of(graph, num_nodes, edge_weight, aggregation=self.aggregation, self_loops=self.self_loops)
+        return made.to(dtype=dtype)
+
+    def _attend(self, v: Tensor, matrix: SparseMatrix, directions: Tensor) -> Tensor:
+        """Weigh neighbours by attention; the matrix says which there are."""
+        edge_index = matrix.coordinates.flip(0)
+        source, target = (v @ directions.t()).unbind(-1)
         score = nn.functional.leaky_relu(source[edge_index[0]] + target[edge_index[1]], 0.2)
-        present = edge_weight != 0  # an edge that was left out keeps its place, with weight 0: see EdgeDropout
+        present = matrix.values != 0  # an edge that was dropped keeps its place, with zero: see Adjacency.thinned
         score = torch.where(present, score, torch.finfo(score.dtype).min)
         weight = softmax(score, edge_index[1], num_nodes=v.shape[0]) * present
         return self.propagate(edge_index, v=v, weight=weight)  # type: ignore[no-any-return]

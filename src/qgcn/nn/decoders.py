@@ -1,12 +1,12 @@
-"""What turns embeddings into answers: probabilities of edges, scores of classes."""
+"""Decoders of embeddings: probabilities of edges, scores of classes."""
 
 import torch
 from torch import Tensor, nn
 
+from qgcn.kernels.part import Part
 from qgcn.manifolds import Space
+from qgcn.nn.adjacency import Adjacency
 from qgcn.nn.dropout import Dropout
-from qgcn.nn.field import Part
-from qgcn.nn.sparse import matmul
 from qgcn.nn.tangent import TangentActivation
 
 __all__ = ["FermiDirac", "TangentClassifier"]
@@ -70,7 +70,7 @@ class TangentClassifier(nn.Module):
         dropout: Share of tangent coordinates dropped in training.
 
     Shapes:
-        - **input:** points ``(N, d)``; optionally a sparse CSR adjacency ``(N, N)``
+        - **input:** points ``(N, d)``; optionally the graph
         - **output:** logits ``(N, C)``
     """
 
@@ -81,11 +81,19 @@ class TangentClassifier(nn.Module):
         self.linear = nn.Linear(space.ambient_dim, num_classes)
         self._space = (space,)  # a tuple: the encoder owns it
 
-    def forward(self, x: Tensor, adjacency: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, graph: Adjacency | None = None) -> Tensor:
         """Return the logits of the classes."""
-        return self.from_tangent(self._space[0].logmap0(x), adjacency)
+        return self.from_tangent(self._space[0].logmap0(x), graph)
 
-    def from_tangent(self, u: Tensor, adjacency: Tensor | None = None, part: Part | None = None) -> Tensor:
-        """Do the same from tangent coordinates; ``part`` says which nodes they are of, if not of all."""
-        logits: Tensor = self.linear(self.dropout(self.activation.from_tangent(u), part))
-        return logits if adjacency is None else matmul(adjacency, logits)
+    def from_tangent(self, u: Tensor, graph: Adjacency | None = None, part: Part | None = None) -> Tensor:
+        """Do the same from tangent coordinates.
+
+        Args:
+            u: Tangent vectors, shape ``(N, d)``.
+            graph: Aggregate along its last hop (default: look at each node alone).
+            part: Nodes that ``u`` is of, without a graph (default: all).
+        """
+        hop = None if graph is None else graph.hop(-1)
+        sources = part if hop is None else hop.sources
+        logits: Tensor = self.linear(self.dropout(self.activation.from_tangent(u), sources))
+        return logits if hop is None else hop.matrix @ logits

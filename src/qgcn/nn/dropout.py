@@ -3,83 +3,19 @@
 A run that is resumed draws what it would have drawn; a batch of models draws what each would have drawn alone.
 """
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import Function
 
-from qgcn.kernels import network
-from qgcn.nn.field import Part
+from qgcn.kernels.mask import keyed_mask
+from qgcn.kernels.part import Part
+from qgcn.kernels.product import SparseMatrix
 
-__all__ = ["Dropout", "dropout_keys", "keyed_mask", "mixed_key"]
+__all__ = ["Dropout", "dropout_keys", "mixed_key"]
 
-
-def _most(keep: float) -> int:
-    """Return the largest of 16 bits that are kept; one beyond need not fit them."""
-    return max(round(keep * 2**16), 1) - 1 - 2**15
-
-
-def _decisions(key: int, count: int, keep: float, device: torch.device) -> Tensor:
-    """Draw ``count`` booleans, true with probability ``keep``."""
-    generator = torch.Generator(device).manual_seed(key)
-    # four decisions from each 64 random bits: drawing them is what dropout spends its time on
-    words = torch.empty((count + 3) // 4, dtype=torch.int64, device=device)
-    bits = words.random_(-(2**63), None, generator=generator).view(torch.int16)[:count]
-    return bits <= _most(keep)
-
-
-def _draw(keys: list[int], masks: Tensor, keep: float, value: float, part: Part | None) -> Tensor:
-    """Fill masks, one for each key, shape ``(K, ...)``."""
-    if masks.is_contiguous() and network.usable(masks):
-        rows, total = (None, None) if part is None else (part.rows, part.total)
-        return network.masks(keys, masks, _most(keep), value, rows, total)
-    for mask, key in zip(masks, keys, strict=True):
-        whole = mask.shape if part is None else (part.total, *mask.shape[1:])
-        drawn = _decisions(key, math.prod(whole), keep, mask.device).view(whole)
-        mask.copy_(drawn if part is None else drawn.index_select(0, part.rows))
-    return masks if value == 1 else masks.mul_(value)
-
-
-class _KeyedMask(Function):
-    @staticmethod
-    def forward(key: Tensor, like: Tensor, keep: float, value: float, part: Part | None) -> Tensor:
-        return _draw([int(key)], torch.empty_like(like).unsqueeze(0), keep, value, part).squeeze(0)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.mark_non_differentiable(output)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, ...]:
-        return (None,) * 5
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[Any, ...], key: Tensor, like: Tensor, keep: float, value: float, part: Part | None
-    ) -> tuple[Tensor, int]:
-        place = in_dims[1] or 0
-        # as like lies in memory, so that what is multiplied with it is read in order
-        masks = torch.empty_like(like) if in_dims[1] is not None else like.new_empty(info.batch_size, *like.shape)
-        keys = key.expand(info.batch_size) if in_dims[0] is None else key
-        _draw(keys.tolist(), masks.movedim(place, 0), keep, value, part)
-        return masks, place
-
-
-def keyed_mask(key: Tensor, like: Tensor, keep: float, value: float = 1.0, part: Part | None = None) -> Tensor:
-    """Draw ones with probability ``keep`` and zeros else, as many as ``like`` has entries, from nothing but the key.
-
-    Args:
-        key: int64, shape ``()``, on the CPU, so that reading it stalls nothing.
-        like: Any tensor; the result has its shape, type and device.
-        keep: Probability of a one.
-        value: What to return for a one.
-        part: Which rows of a larger tensor ``like`` holds: they get what they would get there.
-    """
-    drawn: Tensor = _KeyedMask.apply(key, like.detach(), keep, value, part)  # type: ignore[no-untyped-call]
-    return drawn
+_Coordinates = TypeVar("_Coordinates", Tensor, SparseMatrix)
 
 
 class Dropout(nn.Module):
@@ -105,15 +41,21 @@ class Dropout(nn.Module):
         """Whether anything is dropped: in training, with a probability that is not zero."""
         return self.training and self.p > 0
 
-    def forward(self, u: Tensor, part: Part | None = None) -> Tensor:
+    def forward(self, u: _Coordinates, part: Part | None = None) -> _Coordinates:
         """Return ``u`` with some coordinates dropped; any shape.
 
         Args:
-            u: The coordinates.
-            part: Which rows of a larger tensor ``u`` holds: with a key, those are dropped that would be dropped there.
+            u: The coordinates; of a sparse matrix, only entries are dropped.
+            part: Rows of a larger tensor that ``u`` holds: with a key, those are dropped that would be dropped there. A sparse
+                matrix knows its own.
         """
         if not self.drops:
             return u
+        if isinstance(u, SparseMatrix):  # dropping the zeros too would change nothing but the time
+            return u.with_values(self._dropped(u.values, u.part))
+        return self._dropped(u, part)
+
+    def _dropped(self, u: Tensor, part: Part | None) -> Tensor:
         if self.key is None:
             return nn.functional.dropout(u, self.p)
         return u * keyed_mask(self.key, u, 1 - self.p, 1 / (1 - self.p), part)  # scaling the mask costs no pass of the gradient

@@ -1,12 +1,10 @@
 """The linear layer of a tangent-space network."""
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
+from qgcn.kernels.product import SparseMatrix
 from qgcn.manifolds import Space
-from qgcn.nn.sparse import matmul
 
 __all__ = ["QLinear"]
 
@@ -25,12 +23,9 @@ class QLinear(nn.Module):
         bias: Translate by a learned tangent vector.
 
     Shapes:
-        - **input:** points of ``in_space``, ``(N, d_in)``; features may be a sparse CSR matrix
+        - **input:** points of ``in_space``, ``(N, d_in)``; features may be a sparse matrix
         - **output:** points of ``space``, ``(N, d)``
     """
-
-    aggregates: ClassVar[bool] = False
-    """Whether it reads a graph."""
 
     def __init__(self, in_space: Space | int, space: Space, bias: bool = True) -> None:
         super().__init__()
@@ -54,18 +49,21 @@ class QLinear(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor | SparseMatrix) -> Tensor:
         """Map points to points."""
-        return self.space.expmap0(self.from_tangent(x if self.in_space is None else self.in_space.logmap0(x)))
+        return self.space.expmap0(self.from_tangent(self.tangent_of(x)))
 
-    def from_tangent(self, u: Tensor, values: Tensor | None = None) -> Tensor:
+    def tangent_of(self, x: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+        """Return the tangent coordinates of the inputs: Euclidean features are tangent vectors as they are."""
+        return x if self.in_space is None or isinstance(x, SparseMatrix) else self.in_space.logmap0(x)
+
+    def from_tangent(self, u: Tensor | SparseMatrix) -> Tensor:
         """Do the same from and to tangent coordinates at the poles, so that layers follow each other without exp and log.
 
         Args:
-            u: Tangent vectors, shape ``(N, d_in)``, dense or sparse CSR.
-            values: Take these for the values of a sparse ``u``.
+            u: Tangent vectors, shape ``(N, d_in)``, dense or sparse.
         """
-        v = matmul(u, self.weight, values) if u.layout == torch.sparse_csr else u @ self.weight
+        v = u @ self.weight
         return self.space.fold0(v) if self.bias is None else self.space.translate0(v, self.bias)
 
     def extra_repr(self) -> str:

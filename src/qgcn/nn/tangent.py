@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from qgcn.kernels.product import SparseMatrix
 from qgcn.manifolds import Space
 
 __all__ = ["ACTIVATIONS", "DoubleProjection", "TangentActivation", "tangent_mean"]
@@ -83,9 +84,9 @@ class DoubleProjection(nn.Module):
         self.space = space
         self.perturbation = perturbation
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor | SparseMatrix) -> Tensor:
         """Map features to points; a sparse matrix is made dense."""
-        dense = features.to_dense() if features.layout != torch.strided else features
+        dense = features.to_dense()
         if self.training and self.perturbation > 0:
             dense = dense + (2 * torch.rand_like(dense) - 1) * self.perturbation
         points: Tensor = self.space.projx(dense)

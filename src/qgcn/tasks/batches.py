@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from qgcn.nn import mixed_key
+from qgcn.nn import Adjacency, SparseMatrix, mixed_key
 
 if TYPE_CHECKING:
     from qgcn.tasks.task import Split, Task
@@ -28,8 +28,8 @@ class Batch:
         drawn: Further arguments after those, for each seed its own.
     """
 
-    x: Any
-    graph: Any
+    x: Tensor | SparseMatrix
+    graph: Adjacency
     targets: tuple[Tensor, ...] = ()
     drawn: tuple[tuple[Tensor, ...], ...] = ()
 
@@ -89,6 +89,7 @@ class FullBatch:
 
     def __init__(self, task: "Task[Any]") -> None:
         self.task = task
+        self._seen: dict[str, tuple[Tensor | SparseMatrix, Adjacency]] = {}
 
     def __len__(self) -> int:
         return 1
@@ -97,11 +98,28 @@ class FullBatch:
         """Yield the one batch of an epoch."""
         task = self.task
         drawn = tuple(task.draw(generator) for generator in randomness.of_each_seed())
-        graph = task.thinned_graph(randomness.of_edges()) if task.config.edge_dropout > 0 else None
-        yield Batch(*task.inputs("train", graph), task.targets("train"), drawn)
+        graph = task.graph.thinned(task.config.edge_dropout, randomness.of_edges())
+        yield Batch(*self.inputs("train", graph), task.targets("train"), drawn)
 
     def scored(self, split: "Split", *, whole: bool = False) -> Batch:
         """Return the batch of a split."""
         task = self.task
-        inputs = (task.x, task.graph) if whole else task.inputs(split)
+        inputs = (task.x, task.graph) if whole else self.inputs(split, task.graph)
         return Batch(*inputs, task.targets(split))
+
+    def inputs(self, split: "Split", graph: Adjacency) -> tuple[Tensor | SparseMatrix, Adjacency]:
+        """Return features and graph, or as much of them as the nodes of a split see.
+
+        Args:
+            split: Part of the data that is trained on or scored.
+            graph: The task's graph, or one with edges left out.
+        """
+        task = self.task
+        nodes, hops = task.nodes_needed(split), task.capabilities.hops
+        if nodes is None or hops is None:
+            return task.x, graph
+        if split not in self._seen:
+            seen = task.graph.seen_from(nodes, hops)
+            self._seen[split] = seen.gather(task.x), seen
+        x, seen = self._seen[split]
+        return x, seen if graph is task.graph else seen.along(graph)

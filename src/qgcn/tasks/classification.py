@@ -1,17 +1,17 @@
 """Node classification."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
-from pydantic import Field as Setting
+from pydantic import Field
 from torch import Tensor, nn
 
 from qgcn import metrics
 from qgcn.embedding import read_embedding
 from qgcn.manifolds import Space
-from qgcn.models import Encoder, TangentNetwork
-from qgcn.nn import Field, TangentClassifier
+from qgcn.models import Encoder
+from qgcn.nn import Adjacency, SparseMatrix, TangentClassifier
 from qgcn.tasks.config import Config
 from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names
 from qgcn.tasks.predictor import Predictor
@@ -28,8 +28,8 @@ class ClassificationConfig(Config):
     """Settings of node classification."""
 
     task: Literal["classification"] = "classification"
-    start: str | None = Setting(None, description="Folder of a finished run whose embedding joins the features.")
-    head: Literal["convolution", "linear"] = Setting(
+    start: str | None = Field(None, description="Folder of a finished run whose embedding joins the features.")
+    head: Literal["convolution", "linear"] = Field(
         "convolution",
         description="Classifier: the last layer, which aggregates neighbours, or a linear one after all layers.",
     )
@@ -49,29 +49,17 @@ class NodeClassifier(Predictor):
         self.head = head
         self.convolve = convolve
 
-    def loss(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+    def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the cross-entropy of the nodes ``targets[0]`` with labels ``targets[1]``."""
         nodes, labels = targets
         return nn.functional.cross_entropy(self.predict(x, graph, nodes), labels)
 
-    def predict(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
-        """Return the logits of all nodes, or of the nodes ``targets[0]`` alone, shape ``(n, C)``; a field must be theirs."""
-        if isinstance(graph, Field):
-            return self._within(x, graph)
+    def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
+        """Return the logits of all nodes, or of ``targets[0]`` alone, shape ``(n, C)``; a restricted graph must be theirs."""
         logits = self.encoder.tangent(x, graph)
         if self.head is not None:
-            logits = self.head.from_tangent(logits, graph if self.convolve else None)
-        return logits[targets[0]] if targets else logits
-
-    def _within(self, x: Any, field: Field) -> Tensor:
-        if self.head is None or not isinstance(self.encoder, TangentNetwork):
-            raise TypeError(f"a field is for tangent-space networks, got {type(self.encoder).__name__}")
-        u, last = self.encoder.tangent(x, field), field.hops[-1]
-        return (
-            self.head.from_tangent(u, last.matrix, last.sources)
-            if self.convolve
-            else self.head.from_tangent(u, part=field.nodes)
-        )
+            logits = self.head.from_tangent(logits, graph if self.convolve else None, graph.nodes)
+        return logits[targets[0]] if targets and graph.nodes is None else logits
 
 
 @register_task
@@ -121,10 +109,6 @@ class NodeClassification(Task[ClassificationConfig]):
         self.y: Tensor = data.y.to(self.device)
         self.classes = int(data.y.max()) + 1
 
-    def _configure(self) -> None:
-        self._fields: dict[Split, Field] = {}
-        super()._configure()
-
     def message_edges(self) -> tuple[Tensor, Tensor | None]:
         """Return all edges."""
         return self.data.edge_index, getattr(self.data, "edge_weight", None)
@@ -149,15 +133,9 @@ class NodeClassification(Task[ClassificationConfig]):
         nodes = self.nodes[split]
         return (nodes, self.y[nodes]) if split == "train" else (nodes,)
 
-    def inputs(self, split: Split, graph: Any = None) -> tuple[Any, Any]:
-        """Return what the nodes of a split see, if the model can do with that."""
-        if not self.capabilities.partial:
-            return super().inputs(split, graph)
-        if split not in self._fields:
-            self._fields[split] = Field.of(self.nodes[split], self.x, self.graph, self.config.options["layers"])
-        field = self._fields[split]
-        field = field if graph is None else field.along(graph)
-        return field.x, field
+    def nodes_needed(self, split: Split) -> Tensor:
+        """Return the nodes of a split."""
+        return self.nodes[split]
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the accuracy on validation."""

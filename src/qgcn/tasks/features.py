@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from qgcn.data import degree_one_hot
-from qgcn.nn import to_csr
+from qgcn.nn import SparseMatrix
 
 __all__ = ["check_features", "extended", "laid_out", "normalize_rows"]
 
@@ -56,13 +56,13 @@ def check_features(x: Tensor) -> None:
         raise ValueError(f"features must be finite, but feature {column} of node {node} is {x[node, column].item()}")
 
 
-def laid_out(x: Tensor, sparse: bool) -> Tensor:
+def laid_out(x: Tensor, sparse: bool) -> Tensor | SparseMatrix:
     """Store features as a model multiplies them fastest: sparse if most are zero and the model takes that."""
     if not sparse:
         return x if x.layout == torch.strided else x.to_dense()
     if x.layout == torch.strided and float((x != 0).float().mean()) >= SPARSE_BELOW:
         return x
-    return to_csr(x)
+    return SparseMatrix.of(x)
 
 
 def normalize_rows(x: Tensor) -> Tensor:

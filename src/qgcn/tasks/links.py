@@ -11,7 +11,7 @@ from qgcn import metrics
 from qgcn.data import LinkSplit, split_links
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
-from qgcn.nn import FermiDirac
+from qgcn.nn import Adjacency, FermiDirac, SparseMatrix
 from qgcn.tasks.config import Config
 from qgcn.tasks.insights import Column, Quality, auc_by_degree
 from qgcn.tasks.predictor import Predictor
@@ -54,13 +54,13 @@ class LinkPredictor(Predictor):
         super().__init__(encoder)
         self.decoder = decoder
 
-    def loss(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+    def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the cross-entropy of edges and of non-edges, one as heavy as the other."""
         points = self.embed(x, graph)
         edges, others = (self._logits(points, pairs) for pairs in targets)
         return softplus(-edges).mean() + softplus(others).mean()
 
-    def predict(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+    def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the logits of pairs, shape ``(P,)``."""
         return self._logits(self.embed(x, graph), targets[0])
 

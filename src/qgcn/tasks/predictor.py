@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
+from qgcn.nn import Adjacency, SparseMatrix
 
 __all__ = ["Predictor"]
 
@@ -31,14 +32,14 @@ class Predictor(nn.Module, ABC):
         return result
 
     @abstractmethod
-    def loss(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+    def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the training loss, shape ``()``, from a batch's features, graph and targets."""
 
     @abstractmethod
-    def predict(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+    def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return what the task's score is computed from."""
 
-    def embed(self, x: Any, graph: Any) -> Tensor:
+    def embed(self, x: Tensor | SparseMatrix, graph: Adjacency) -> Tensor:
         """Return the embedding, points of shape ``(N, d)``."""
         points: Tensor = self.encoder(x, graph)
         return points

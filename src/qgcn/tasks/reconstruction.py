@@ -13,13 +13,14 @@ from qgcn.data.hops import Shape
 from qgcn.kernels import Neighbourhoods
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
+from qgcn.nn import Adjacency, SparseMatrix
 from qgcn.tasks.config import Config
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Rung, Scores, Split, Task
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
+    pass
 
 __all__ = ["OBJECTIVES", "Reconstruction", "ReconstructionConfig", "Reconstructor"]
 
@@ -29,7 +30,7 @@ OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 ``paper``: the paper's, which is unbounded below; ``distortion``: squared distances against those of the graph."""
 
 NODES_TEMPERATURE = 20.0
-"""Initial temperature of models that learn coordinates: their points start close together, and at 1 all would weigh the same."""
+"""Initial temperature of models that learn coordinates: their points start close together; at 1 all would weigh the same."""
 
 LARGE, SOURCES = 20_000, 1000
 """Nodes of a graph beyond which distortion is measured from some of them, and from how many: all would take many minutes."""
@@ -84,7 +85,7 @@ class Reconstructor(Predictor):
         self._neighbourhoods = (neighbourhoods,)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature))) if objective == "neighbours" else None
 
-    def loss(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+    def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the objective; ``targets`` holds pairs and their distances in the graph if the objective needs them."""
         points = self.embed(x, graph)
         if self.objective == "distortion":
@@ -96,7 +97,7 @@ class Reconstructor(Predictor):
         temperature = self.log_temperature.exp()
         return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, **common)
 
-    def predict(self, x: Any, graph: Any, *targets: Tensor) -> Tensor:
+    def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the points."""
         return self.embed(x, graph)
 

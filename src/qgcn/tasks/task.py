@@ -15,7 +15,7 @@ from torch import Tensor
 
 from qgcn.manifolds import Space
 from qgcn.models import Capabilities, Encoder
-from qgcn.nn import EdgeDropout, adjacency
+from qgcn.nn import Adjacency, Aggregation, SparseMatrix
 from qgcn.tasks.batches import FullBatch, Loader
 from qgcn.tasks.config import Config
 from qgcn.tasks.features import extended, laid_out
@@ -133,13 +133,9 @@ class Task(ABC, Generic[ConfigT]):
         dtype = getattr(torch, config.precision)
         self.x = self._inputs.features(self.capabilities.sparse_features, self.device, dtype)
         self.in_features = int(self.x.shape[1])
-        self.graph, self.thinning = self._inputs.graph(
-            self.capabilities.graph == "matrix",
-            self.device,
-            dtype,
-            config.options.get("aggregation", "sym"),
-            config.edge_dropout,
-        )
+        # networks that take edges add loops of their own
+        loops, aggregation = self.capabilities.graph == "matrix", config.options.get("aggregation", "sym")
+        self.graph = self._inputs.graph(loops, aggregation, self.device, dtype)
         self.loader: Loader = FullBatch(self)
 
     def _features(self, edges: Tensor) -> Tensor:
@@ -199,14 +195,9 @@ class Task(ABC, Generic[ConfigT]):
         """Return the arguments of the predictor's loss (``train``) or prediction beside features and graph."""
         return ()
 
-    def inputs(self, split: Split, graph: Any = None) -> tuple[Any, Any]:
-        """Return the features and the graph, or as much of them as a split needs.
-
-        Args:
-            split: Part of the data that is trained on or scored.
-            graph: Another graph than the task's: one with edges left out.
-        """
-        return self.x, self.graph if graph is None else graph
+    def nodes_needed(self, split: Split) -> Tensor | None:
+        """Return the nodes whose outputs a split needs, shape ``(n,)``; ``None`` for all."""
+        return None
 
     @property
     def is_static(self) -> bool:
@@ -259,18 +250,6 @@ class Task(ABC, Generic[ConfigT]):
         """Return what a trained model tells about nodes: columns to colour them by, and scores by groups."""
         return [], []
 
-    # --- edges left out ----------------------------------------------------------------------------------------------
-
-    def thinned_graph(self, generator: torch.Generator) -> Any:
-        """Return the graph for one training step, some of its edges left out."""
-        if self.thinning is not None:
-            return self.thinning.draw(generator)
-        source, target = self.graph
-        number = torch.minimum(source, target) * self.num_nodes + torch.maximum(source, target)
-        found, pair = torch.unique(number, return_inverse=True)
-        keep = torch.rand(found.numel(), device=source.device, generator=generator) >= self.config.edge_dropout
-        return self.graph[:, keep[pair]]
-
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch."""
         return self.batchable and self.capabilities.batchable
@@ -285,26 +264,20 @@ class _Inputs:
     """Features and edges of a problem, and the layouts of them that models have asked for, each made once."""
 
     def __init__(self, edges: Tensor, weights: Tensor | None, x: Tensor, num_nodes: int) -> None:
-        self.edges, self.x, self.num_nodes = edges, x, num_nodes
-        # in float64, whatever the run's type: rounded once, after they are normalised
-        self.weights = torch.ones(edges.shape[1], dtype=torch.float64) if weights is None else weights.double()
+        self.edges, self.weights, self.x, self.num_nodes = edges, weights, x, num_nodes
         self._made: dict[tuple[Any, ...], Any] = {}
 
-    def features(self, sparse: bool, device: torch.device, dtype: torch.dtype) -> Any:
+    def features(self, sparse: bool, device: torch.device, dtype: torch.dtype) -> Tensor | SparseMatrix:
         key = ("features", sparse, device, dtype)
         if key not in self._made:
             self._made[key] = laid_out(self.x, sparse).to(device=device, dtype=dtype)
-        return self._made[key]
+        found: Tensor | SparseMatrix = self._made[key]
+        return found
 
-    def graph(self, matrix: bool, device: torch.device, dtype: torch.dtype, aggregation: Any, p: float) -> tuple[Any, Any]:
-        key = ("graph", matrix, device, dtype, aggregation, p)
+    def graph(self, loops: bool, aggregation: Aggregation, device: torch.device, dtype: torch.dtype) -> Adjacency:
+        key = ("graph", loops, aggregation, device, dtype)
         if key not in self._made:
-            self._made[key] = self._graph(matrix, device, dtype, aggregation, p)
-        return self._made[key]
-
-    def _graph(self, matrix: bool, device: torch.device, dtype: torch.dtype, aggregation: Any, p: float) -> tuple[Any, Any]:
-        if not matrix:
-            return self.edges.to(device), None
-        given = (self.edges, self.num_nodes, self.weights)
-        thinning = EdgeDropout(*given, p=p, aggregation=aggregation).to(device, dtype) if p > 0 else None
-        return adjacency(*given, aggregation=aggregation).to(device=device, dtype=dtype), thinning
+            made = Adjacency.of(self.edges, self.num_nodes, self.weights, aggregation=aggregation, self_loops=loops)
+            self._made[key] = made.to(device, dtype)
+        found: Adjacency = self._made[key]
+        return found

@@ -1,0 +1,129 @@
+"""The implementations of functions of all pairs.
+
+Fused ones are for float32 and for spaces made of flat factors and quadrics.
+"""
+
+import importlib.util
+import os
+import shutil
+import sysconfig
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from qgcn.kernels import backends
+from qgcn.kernels.backends import Implementation, forced
+from qgcn.kernels.metric import Factor, Metric
+from qgcn.kernels.pairs import cpu
+from qgcn.kernels.pairs.neighbourhoods import Words
+from qgcn.kernels.pairs.points import Energy, Points
+
+__all__ = ["PairKernels", "choose"]
+
+
+class PairKernels(Protocol):
+    """The functions of a fused implementation."""
+
+    def log_sum(self, points: Points, energy: Energy, words: Words, rows: range) -> Tensor:
+        """Return the base-2 logarithm of each row's sum, shape ``(len(rows),)``; ``tau`` is in units of base 2."""
+
+    def log_sum_gradient(
+        self, points: Points, energy: Energy, shift: Tensor, weight: Tensor, words: tuple[Words, Words], rows: range
+    ) -> tuple[Tensor, Tensor]:
+        """Return weighted sums over pairs of half the energy's slope by the row's point, and of those by energy and sizes.
+
+        The words say which pairs are left out, and the same with both ends exchanged.
+        """
+
+    def distances(self, points: Points, rows: range) -> Tensor:
+        """Return distances from some rows to all points, shape ``(len(rows), N)``."""
+
+    def edge_energy(self, points: Points, source: Tensor, target: Tensor, squared: bool) -> Tensor:
+        """Return the energy of each edge, shape ``(E,)``."""
+
+    def edge_gradient(
+        self, points: Points, source: Tensor, target: Tensor, weight: Tensor, squared: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Return weighted sums over the edges of the energy's slope by the points, shape ``(N, d)``, and by the sizes."""
+
+
+def choose(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> "_PairImplementation":
+    """Return the implementation for points of this type on this device in this space, and remember it.
+
+    The module of the plain one is ``None``: it needs the space itself, see :mod:`qgcn.kernels.pairs.reference`.
+    """
+    return backends.choose(_IMPLEMENTATIONS, x, manifold, factors)
+
+
+def _fused_obstacle(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:
+    """Say what is in the way of all fused implementations."""
+    if x.dtype != torch.float32:
+        return f"points are {x.dtype}, expected torch.float32"
+    if factors is None:
+        return f"{manifold} has a factor that is neither flat nor a quadric"
+    if x.shape[1] != (expected := sum(factor.size for factor in factors)):  # kernels would read what is not there
+        raise ValueError(f"x must have {expected} coordinates in {manifold}, got shape {tuple(x.shape)}")
+    return None
+
+
+def _triton_obstacle(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:
+    if why := _fused_obstacle(x, manifold, factors):
+        return why
+    if importlib.util.find_spec("triton") is None:
+        return "triton is not installed"
+    if _interpreted():
+        return None
+    return _missing_tools() if x.is_cuda else f"points are on {x.device}, expected a GPU"
+
+
+def _native_obstacle(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:
+    if why := _fused_obstacle(x, manifold, factors):
+        return why
+    if x.device.type != "cpu":
+        return f"points are on {x.device}, expected the CPU"
+    if factors is not None and len(factors) > cpu.MOST_FACTORS:
+        return f"{manifold} has {len(factors)} factors, expected at most {cpu.MOST_FACTORS}"
+    return cpu.obstacle()
+
+
+def _interpreted() -> bool:
+    """Tell whether Triton's interpreter, which runs kernels on the CPU for tests, was asked for by name."""
+    if forced() != "triton":
+        return False
+    import triton
+
+    return bool(triton.knobs.runtime.interpret)
+
+
+@cache
+def _missing_tools() -> str | None:
+    """Say which of the tools that Triton compiles its launchers with are missing."""
+    named = os.environ.get("CC")
+    names = (named,) if named else ("gcc", "clang")
+    if not any(map(shutil.which, names)):
+        return f"triton needs a C compiler: looked for {', '.join(names)}{' as named by $CC' if named else ''}"
+    folders = [sysconfig.get_path("include", scheme) for scheme in (sysconfig.get_default_scheme(), "posix_prefix")]
+    if not any((Path(folder) / "Python.h").exists() for folder in folders):
+        return f"triton needs the headers of Python: there is no {folders[-1]}/Python.h"
+    return None
+
+
+def _gpu() -> PairKernels:
+    from qgcn.kernels.pairs import gpu
+
+    return gpu
+
+
+def _cpu() -> PairKernels:
+    return cpu
+
+
+_PairImplementation = Implementation[[Tensor, Metric, tuple[Factor, ...] | None], PairKernels | None]
+_IMPLEMENTATIONS: tuple[_PairImplementation, ...] = (
+    Implementation("triton", _triton_obstacle, _gpu),
+    Implementation("native", _native_obstacle, _cpu),
+    Implementation("eager", lambda *_: None, lambda: None),
+)

@@ -1,0 +1,36 @@
+"""How well the nearest points of a node are its neighbours."""
+
+import torch
+from torch import Tensor
+
+from qgcn.kernels.metric import Metric, factors_of
+from qgcn.kernels.pairs import cpu, reference
+from qgcn.kernels.pairs.implementations import choose
+from qgcn.kernels.pairs.nearest import check_distances, distances_from
+from qgcn.kernels.pairs.neighbourhoods import Neighbourhoods, rows_at_once
+from qgcn.kernels.pairs.points import Points, layout_of, sizes_of
+
+__all__ = ["average_precision"]
+
+
+@torch.no_grad()
+def average_precision(x: Tensor, graph: Neighbourhoods, manifold: Metric, *, chunk: int | None = None) -> Tensor:
+    """Return the average precision of each node, float64, shape ``(N,)``; 0 for a node without neighbours.
+
+    See :func:`qgcn.metrics.mean_average_precision`, which is its mean.
+    """
+    x = x.as_subclass(Tensor).detach()
+    rows = rows_at_once(graph.num_nodes, chunk)
+    factors = factors_of(manifold)
+    if choose(x, manifold, factors).name == "native" and factors is not None:
+        result = cpu.average_precision(Points.of(x, sizes_of(factors, x), layout_of(factors)), graph.start, graph.target)
+        check_distances(result)
+        return result
+    parts = []
+    for part in graph.chunks(rows):
+        if part.edges.start < part.edges.stop:
+            dist = distances_from(x, range(part.first, part.first + part.rows), manifold)
+            parts.append(reference.average_precision(dist, graph, part))
+        else:
+            parts.append(torch.zeros(part.rows, dtype=torch.float64, device=x.device))
+    return torch.cat(parts)

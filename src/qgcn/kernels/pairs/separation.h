@@ -1,0 +1,140 @@
+// How points are separated: the same arithmetic as gpu_pair.py.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "packs.h"
+
+namespace {
+
+constexpr int DEGREE = 10;
+constexpr float LARGE = 4096.0f;  // above it c and its sine are the same number
+
+// First coordinate, number of coordinates, number of negative ones, of each factor.
+struct Space {
+    const int32_t* shape;
+    int factors;
+    const float* sizes;
+    const float* polynomial;  // constant first, of degree DEGREE
+    float limit;  // the largest squared chord it holds for
+};
+
+// Points by coordinate, each coordinate padded to `stride` numbers; likewise, of each factor, the power of two that says how far
+// out they are, and its inverse.
+struct Points {
+    const float* x;
+    const float* reach;
+    int64_t stride;
+    int n;
+};
+
+struct Separation {
+    Vec square, scale, slope, by_size;
+};
+
+// How points are separated in one factor, first ones in `x` and `reach`, second ones in `y` and `y_reach`; see gpu_pair.py.
+// `reach` and `y_reach` are the power of two and its inverse. A point is read by coordinate: one number, or one for each lane.
+template <bool SLOPES, class Mine, class Theirs, class Number>
+INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, const Number& reach, const Number& inverse,
+                           const Vec& y_reach, const Vec& y_inverse) {
+    const int size = space.shape[3 * f + 1], time = space.shape[3 * f + 2];
+    Separation result;
+    Vec total = all(0);
+    if (time == 0) {
+        for (int k = 0; k < size; ++k) {
+            const Vec w = mine(k) - theirs(k);
+            total += w * w;
+        }
+        result.square = total;
+        result.scale = result.slope = all(1);
+        result.by_size = all(0);
+        return result;
+    }
+    Vec dot = all(0);
+    for (int k = 0; k < time; ++k) dot += mine(k) * theirs(k);
+    Vec length = all(1), shorten = all(1);
+    if (time < size) {
+        const Vec ratio = reach * y_inverse;
+        const Int alike = (ratio <= 2.0f) & (ratio >= 0.5f);
+        length = select(alike, all(1), ratio);
+        shorten = select(alike, all(1), inverse * y_reach);
+    }
+    const Int across = dot < 0.0f;
+    const Vec scale = select(across, -length, length);
+    for (int k = 0; k < time; ++k) {
+        const Vec w = mine(k) - scale * theirs(k);
+        total -= w * w;
+    }
+    for (int k = time; k < size; ++k) {
+        const Vec w = mine(k) - scale * theirs(k);
+        total += w * w;
+    }
+    const Vec gap = (1.0f - length) * (1.0f - length);
+    const Vec chord = (total * (1.0f / space.sizes[f]) + gap) * shorten;
+    Int turned = across ^ across, far = across;
+    Vec z;
+    if (time == 1) {
+        z = at_least(chord, 0.0f);
+    } else {
+        turned = chord < -2.0f;
+        z = select(turned, -4.0f - chord, chord);
+        far = turned ^ across;
+    }
+    const Vec inner = at_most(z, space.limit);
+    Vec slope = all(space.polynomial[DEGREE]);
+    for (int k = DEGREE - 1; k >= 0; --k) slope = slope * inner + space.polynomial[k];
+    const Vec product = inner * (inner * 0.25f + 1.0f);
+    Vec square = absolute(product * slope * slope);
+    Vec sine = absolute(product);
+    if (time < size) {
+        const Vec cosine = at_least(z, space.limit) * 0.5f + 1.0f;
+        const Vec outer = select(cosine > LARGE, cosine, root(cosine * cosine - 1.0f));
+        const Vec arc = log(cosine + outer);
+        const Int beyond = z > space.limit;
+        square = select(beyond, arc * arc, square);
+        sine = select(beyond, outer * outer, sine);
+        if (SLOPES) slope = select(beyond, arc / outer, slope);
+    }
+    const Int negative = z < 0.0f;
+    if (SLOPES && time > 1) slope = time == size ? -slope : select(negative, -slope, slope);
+    if (any(far)) {  // past the antipode, around it
+        const Vec arc = root(square);
+        const Vec around = time == 1 ? PI + arc : select(negative, PI - arc, PI + arc);
+        square = select(far, around * around, square);
+        if (SLOPES) slope = select(far, select(sine > 0.0f, around / root(sine), all(0)), slope);
+    }
+    result.square = square;
+    if (SLOPES) {
+        slope = select(turned, -slope, slope);
+        result.by_size = square - slope * (chord - gap * shorten);
+        result.slope = slope * shorten;
+    }
+    result.scale = scale;
+    return result;
+}
+
+template <bool SLOPES>
+INLINE Vec squared_distance(const Space& space, const Points& points, int64_t row, int64_t column, Separation* parts) {
+    Vec total = all(0);
+    for (int f = 0; f < space.factors; ++f) {
+        const float *from = points.x + space.shape[3 * f] * points.stride, *reach = points.reach + 2 * f * points.stride;
+        const int64_t stride = points.stride;
+        const Separation part = separate<SLOPES>(
+            space, f, [=](int k) { return from[k * stride + row]; }, [=](int k) { return load(from + k * stride + column); },
+            reach[row], reach[stride + row], load(reach + column), load(reach + stride + column));
+        total += part.square * space.sizes[f];
+        if (SLOPES) parts[f] = part;
+    }
+    return total;
+}
+
+INLINE void distances_from(const Space& space, const Points& points, int64_t row, float* out) {
+    for (int column = 0; column < points.n; column += WORD) {
+        const Vec distance = root(squared_distance<false>(space, points, row, column, nullptr));
+        __builtin_memcpy(out + column, &distance, sizeof(float) * std::min(WORD, points.n - column));
+    }
+}
+
+}  // namespace

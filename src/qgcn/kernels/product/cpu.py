@@ -1,0 +1,51 @@
+"""Products of sparse matrices with dense columns on the CPU, in C++."""
+
+from ctypes import c_int32, c_int64, c_void_p
+from pathlib import Path
+from typing import Final
+
+from torch import Tensor
+
+from qgcn.kernels.compiled import Library, threads_for
+
+__all__ = ["obstacle", "products", "takes"]
+
+_LIBRARY: Final = Library(
+    Path(__file__).with_name("products.cpp"),
+    "-fopenmp",
+    products=[*[c_void_p] * 4, *[c_int64] * 3, c_void_p, c_int32, c_int64, c_int32, c_void_p],
+)
+obstacle, takes = _LIBRARY.obstacle, _LIBRARY.takes
+
+
+def products(crow: Tensor, col: Tensor, values: Tensor, columns: Tensor, order: Tensor | None = None) -> Tensor:
+    """Multiply sparse matrices with dense columns.
+
+    Args:
+        crow: Where the rows begin, int32, shape ``(N + 1,)``, contiguous, as everything that is given.
+        col: Columns of the entries, int32, shape ``(nnz,)``.
+        values: Of the entries, shape ``(nnz,)``, or ``(K, nnz)`` for a matrix of its own each.
+        columns: Shape ``(K, M, n)``.
+        order: Where among the values each entry finds its own, int32, shape ``(nnz,)``, if not in its place.
+
+    Returns:
+        Shape ``(K, N, n)``.
+    """
+    (batch, sources, width), rows = columns.shape, crow.numel() - 1
+    out = columns.new_empty(batch, rows, width)
+    _LIBRARY.call(
+        "products",
+        crow.data_ptr(),
+        col.data_ptr(),
+        None if order is None else order.data_ptr(),
+        values.data_ptr(),
+        values.shape[-1] if values.ndim == 2 else 0,
+        rows,
+        sources,
+        columns.data_ptr(),
+        width,
+        batch,
+        threads_for(batch * col.numel() * -(-width // 16)),
+        out.data_ptr(),
+    )
+    return out

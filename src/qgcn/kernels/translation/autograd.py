@@ -1,0 +1,74 @@
+"""The gradient of the translation by a bias, and which implementation computes it."""
+
+import math
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from qgcn import geometry
+from qgcn.geometry.batch import stacked, transformed, under_vmap
+from qgcn.geometry.tangent import bias_step, moved_by
+from qgcn.kernels.translation import cpu
+
+__all__ = ["translate0"]
+
+
+def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    """Translate by a bias; arguments and result are those of :func:`qgcn.geometry.translate0`, for one bias ``b``.
+
+    Laws: equal to :func:`qgcn.geometry.translate0`, but for rounding.
+    """
+    geometry.check(time_dim, u=u, b=b)
+    if under_vmap():
+        return stacked(partial(_translate0, time_dim=time_dim), u, b, beta)
+    return _translate0(u, b, beta, time_dim)
+
+
+def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
+    known = bias_step(u, b, beta, time_dim)
+    if transformed() or not _fits(u, b, beta):
+        return moved_by(u, *known, time_dim=time_dim)
+    translated: Tensor = _Translated.apply(u, *known, time_dim)  # type: ignore[no-untyped-call]
+    return translated
+
+
+def _fits(u: Tensor, b: Tensor, beta: Tensor | float) -> bool:
+    """Tell whether the compiled function takes these: points ``(N, d)`` or ``(K, N, d)``, one bias and beta for each ``N``."""
+    if u.ndim not in (2, 3) or u.shape[-1] > cpu.MOST_COORDINATES or not cpu.takes(u, b):
+        return False
+    shapes = [b.shape[:-1], beta.shape[:-1] if isinstance(beta, Tensor) else ()]
+    return all(len(shape) < u.ndim and (math.prod(shape) == 1 or shape == (len(u), 1)) for shape in shapes)
+
+
+class _Translated(Function):
+    @staticmethod
+    def forward(ctx: Any, u: Tensor, step: Tensor, ahead: Tensor, size: Tensor, time_dim: int) -> Tensor:
+        ctx.time_dim = time_dim
+        ctx.save_for_backward(u, step, ahead, size)
+        return cpu.translate(*_batch(u, step, ahead, size), time_dim).view(u.shape)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        inputs = ctx.saved_tensors
+        if torch.is_grad_enabled():  # so that there are second derivatives
+            asked = [each for each, needed in zip(inputs, ctx.needs_input_grad, strict=False) if needed]
+            found = iter(torch.autograd.grad(moved_by(*inputs, time_dim=ctx.time_dim), asked, grad, create_graph=True))
+            return tuple(next(found) if needed else None for needed in ctx.needs_input_grad)
+        u, step, ahead, size = _batch(*inputs)
+        gradients = cpu.translate_gradient(u, grad.reshape(u.shape).contiguous(), step, ahead, size, ctx.time_dim)
+        return *(_shaped(gradient, each) for gradient, each in zip(gradients, inputs, strict=True)), None
+
+
+def _shaped(gradient: Tensor, like: Tensor) -> Tensor:
+    return (gradient if gradient.numel() == like.numel() else gradient.sum(0)).reshape(like.shape)
+
+
+def _batch(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Give everything its batch axis: ``(K, N, d)``, ``(K, d)``, ``(K,)``, ``(K,)``."""
+    u = u.reshape(-1, *u.shape[-2:]).contiguous()
+    batch = len(u)
+    ahead, size = (each.reshape(-1).expand(batch).contiguous() for each in (ahead, size))
+    return u, step.reshape(-1, u.shape[-1]).expand(batch, -1).contiguous(), ahead, size

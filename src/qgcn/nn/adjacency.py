@@ -1,0 +1,381 @@
+"""The graph operand: edges with weights under an aggregation."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from qgcn.kernels.part import Part
+from qgcn.kernels.product import SparseMatrix
+
+__all__ = ["AGGREGATIONS", "Adjacency", "Aggregation", "Hop"]
+
+Aggregation = Literal["sum", "mean", "sym"]
+AGGREGATIONS = get_args(Aggregation)
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One aggregation of a network.
+
+    Attributes:
+        matrix: Multiplied with the inputs, shape ``(n, m)``.
+        sources: Nodes that the ``m`` inputs are of; ``None`` for all.
+    """
+
+    matrix: SparseMatrix
+    sources: Part | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """Edges and weights on one device; shared by all operands made of them."""
+
+    edge_index: Tensor
+    edge_weight: Tensor | None
+    num_nodes: int
+    aggregation: Aggregation
+    self_loops: bool
+    _rounded: dict[torch.dtype, Tensor] = field(default_factory=dict)
+
+    @cached_property
+    def weights(self) -> SparseMatrix:
+        """Weights of the edges by target, then by source, float64; those given twice are added up, loops are weight 1."""
+        edges, n = self.edge_index, self.num_nodes
+        weight = torch.ones(edges.shape[1], device=edges.device) if self.edge_weight is None else self.edge_weight
+        weight = weight.double()
+        if self.self_loops:
+            keep = edges[0] != edges[1]
+            loops = torch.arange(n, device=edges.device)
+            edges = torch.cat((edges[:, keep], loops.expand(2, -1)), dim=1)
+            weight = torch.cat((weight[keep], weight.new_ones(n)))
+        matrix = torch.sparse_coo_tensor(edges.flip(0), weight, (n, n), check_invariants=False).coalesce()
+        target, source = matrix.indices()
+        crow = torch.zeros(n + 1, dtype=torch.int64, device=edges.device)
+        crow[1:] = torch.bincount(target, minlength=n).cumsum(0)
+        return SparseMatrix(crow, source, matrix.values(), (n, n))
+
+    def rounded(self, dtype: torch.dtype) -> Tensor:
+        """Return the weights of the entries in another type; remembered."""
+        if dtype not in self._rounded:
+            self._rounded[dtype] = self.weights.values.to(dtype)
+        return self._rounded[dtype]
+
+    def normalized(self, weight: Tensor) -> Tensor:
+        """Return the values of the matrix, given the weights of its entries."""
+        if self.aggregation == "sum":
+            return weight
+        target, source = self.weights.coordinates
+        degree = weight.new_zeros(self.num_nodes).scatter_add_(0, target, weight)
+        inverse = torch.where(degree > 0, degree, 1).reciprocal()  # without neighbours nothing comes, whatever it is divided by
+        if self.aggregation == "mean":
+            return weight * inverse[target]
+        return weight * (inverse[target] * inverse[source]).sqrt()
+
+    # --- what is dropped together ------------------------------------------------------------------------------------------
+
+    def _number(self, source: Tensor, target: Tensor) -> Tensor:
+        """Number edges so that those which are dropped together have the same number."""
+        if not self.weights.symmetric:
+            return source * self.num_nodes + target
+        return torch.minimum(source, target) * self.num_nodes + torch.maximum(source, target)
+
+    @cached_property
+    def _numbers(self) -> tuple[Tensor, Tensor]:
+        """All numbers, ascending, and the place among them of each entry's."""
+        target, source = self.weights.coordinates
+        numbers, place = torch.unique(self._number(source, target), return_inverse=True)
+        return numbers, place
+
+    @property
+    def decisions(self) -> int:
+        """How many edges, or pairs of them, are dropped on their own."""
+        return self._numbers[0].numel()
+
+    def entries_left(self, kept: Tensor) -> Tensor:
+        """Tell which entries are left after decisions; loops that were added are."""
+        left: Tensor = kept[self._numbers[1]]
+        return left | self._loops if self.self_loops else left
+
+    @cached_property
+    def _loops(self) -> Tensor:
+        target, source = self.weights.coordinates
+        return torch.eq(target, source)
+
+    @cached_property
+    def _place_of_edge(self) -> Tensor:
+        return torch.searchsorted(self._numbers[0], self._number(*self.edge_index.long()))
+
+    def edges_left(self, kept: Tensor) -> Tensor:
+        """Tell which of the edges given are left after decisions."""
+        left: Tensor = kept[self._place_of_edge]
+        return left | (self.edge_index[0] == self.edge_index[1]) if self.self_loops else left
+
+    def to(self, device: torch.device | None) -> "_Graph":
+        """Move to a device, with what is known of the weights; itself if it is there."""
+        edges = self.edge_index.to(device)
+        if edges is self.edge_index:
+            return self
+        weight = None if self.edge_weight is None else self.edge_weight.to(device)
+        moved = replace(self, edge_index=edges, edge_weight=weight, _rounded={})
+        if "weights" in self.__dict__:
+            moved.__dict__["weights"] = self.weights.to(device)
+        return moved
+
+
+class Adjacency:
+    r"""The matrix that aggregates neighbours, row ``i`` for node ``i``.
+
+    ========  =====================================================
+    ``sum``   :math:`A`, Eq. 6
+    ``mean``  :math:`D^{-1} A`
+    ``sym``   :math:`D^{-1/2} A D^{-1/2}`
+    ========  =====================================================
+
+    Built by :meth:`of` or :meth:`from_matrix`. The matrix is built when first used, normalised in float64 and rounded once.
+
+    A network asks :meth:`hop` for the matrix of each of its aggregations. Of a whole graph all are the same; an operand made by
+    :meth:`seen_from` has one for each, with as many rows and columns as are needed.
+
+    Example:
+        >>> graph = Adjacency.of(torch.tensor([[0, 1], [1, 0]]), 3)
+        >>> graph @ torch.eye(3)
+        tensor([[0.5000, 0.5000, 0.0000],
+                [0.5000, 0.5000, 0.0000],
+                [0.0000, 0.0000, 1.0000]])
+    """
+
+    def __init__(
+        self,
+        graph: _Graph,
+        dtype: torch.dtype,
+        *,
+        kept: Tensor | None = None,
+        hops: tuple[Hop, ...] | None = None,
+        nodes: Part | None = None,
+    ) -> None:
+        self._graph = graph
+        self.dtype = dtype
+        self._kept = kept
+        self._hops = hops
+        self.nodes = nodes
+        """Nodes that the last aggregation ends at; ``None`` for all."""
+
+    @classmethod
+    def of(
+        cls,
+        edge_index: Tensor,
+        num_nodes: int,
+        edge_weight: Tensor | None = None,
+        *,
+        aggregation: Aggregation = "sym",
+        self_loops: bool = True,
+    ) -> "Adjacency":
+        """Take the edges of a graph.
+
+        Args:
+            edge_index: Sources and targets, shape ``(2, E)``.
+            num_nodes: Number of nodes ``N``.
+            edge_weight: Weights, shape ``(E,)`` (default: ones). The matrix has their type.
+            aggregation: How rows are normalised (default: ``sym``).
+            self_loops: Count every node among its own neighbours, with weight 1; loops in ``edge_index`` do not count then
+                (default: true).
+
+        Raises:
+            TypeError: ``edge_index`` does not hold integers.
+            ValueError: Unknown aggregation, an index outside ``[0, N)``, or shapes that do not fit.
+        """
+        if aggregation not in AGGREGATIONS:
+            raise ValueError(f"aggregation must be one of {', '.join(AGGREGATIONS)}, got {aggregation!r}")
+        if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+            raise ValueError(f"edge_index must have shape (2, E), got {tuple(edge_index.shape)}")
+        if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
+            raise TypeError(f"edge_index must hold integers, got {edge_index.dtype}")
+        if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= num_nodes):
+            wrong = int(edge_index.min()) if int(edge_index.min()) < 0 else int(edge_index.max())
+            raise ValueError(f"edge_index must lie in [0, {num_nodes}), got {wrong}")
+        if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
+            raise ValueError(f"edge_weight must have shape ({edge_index.shape[1]},), got {tuple(edge_weight.shape)}")
+        floats = edge_weight is not None and edge_weight.is_floating_point()
+        dtype = edge_weight.dtype if edge_weight is not None and floats else torch.get_default_dtype()
+        weight = None if edge_weight is None else edge_weight.detach()
+        return cls(_Graph(edge_index, weight, num_nodes, aggregation, self_loops), dtype)
+
+    @classmethod
+    def from_matrix(cls, matrix: SparseMatrix | Tensor) -> "Adjacency":
+        """Take a matrix as it is, rows being targets: a sparse matrix, or a tensor of PyTorch, sparse or dense."""
+        matrix = matrix if isinstance(matrix, SparseMatrix) else SparseMatrix.of(matrix.detach())
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"an adjacency has as many rows as columns, got shape {matrix.shape}")
+        graph = _Graph(matrix.coordinates.flip(0), matrix.values, len(matrix), "sum", False)
+        graph.__dict__["weights"] = matrix
+        return cls(graph, matrix.dtype)
+
+    # --- edges -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes ``N`` of the whole graph."""
+        return self._graph.num_nodes
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """How rows are normalised."""
+        return self._graph.aggregation
+
+    @property
+    def self_loops(self) -> bool:
+        """Whether every node was made a neighbour of its own."""
+        return self._graph.self_loops
+
+    @property
+    def device(self) -> torch.device:
+        """Device of all tensors."""
+        return self._graph.edge_index.device
+
+    @property
+    def directed(self) -> bool:
+        """Whether some edge is not there in both directions with the same weight."""
+        return not self._graph.weights.symmetric
+
+    @cached_property
+    def _edges_left(self) -> Tensor | None:
+        return None if self._kept is None else self._graph.edges_left(self._kept)
+
+    @property
+    def edge_index(self) -> Tensor:
+        """Sources and targets of the edges that are left, in the order given, shape ``(2, E)``."""
+        edges = self._graph.edge_index
+        return edges if self._edges_left is None else edges[:, self._edges_left]
+
+    @property
+    def edge_weight(self) -> Tensor | None:
+        """Weights of those edges, shape ``(E,)``; ``None`` if none were given."""
+        weight = self._graph.edge_weight
+        return weight if weight is None or self._edges_left is None else weight[self._edges_left]
+
+    # --- the matrix --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def matrix(self) -> SparseMatrix:
+        """The normalised matrix of the whole graph, shape ``(N, N)``; an edge that was dropped keeps its place, with zero."""
+        graph = self._graph
+        if self._kept is None:
+            values = graph.normalized(graph.weights.values).to(self.dtype)
+        else:
+            values = graph.normalized(graph.rounded(self.dtype) * graph.entries_left(self._kept))
+        return graph.weights.with_values(values, symmetric=self.aggregation != "mean")
+
+    @property
+    def t(self) -> SparseMatrix:
+        """The transpose of the matrix."""
+        return self.matrix.t
+
+    def __matmul__(self, columns: Tensor) -> Tensor:
+        """Aggregate once: the first aggregation of a restricted operand."""
+        return self.hop(0).matrix @ columns
+
+    def to_dense(self) -> Tensor:
+        """Return the matrix with all its entries, shape ``(N, N)``."""
+        return self.matrix.to_dense()
+
+    @cached_property
+    def _whole(self) -> Hop:
+        return Hop(self.matrix, None)
+
+    def hop(self, index: int) -> Hop:
+        """Return the aggregation that a network does at this place, counted as in a list.
+
+        Raises:
+            ValueError: The operand is restricted to fewer aggregations.
+        """
+        if self._hops is None:
+            return self._whole
+        if not -len(self._hops) <= index < len(self._hops):
+            raise ValueError(f"the graph is restricted to {len(self._hops)} aggregations, got one more: {index}")
+        return self._hops[index]
+
+    # --- other operands of it ------------------------------------------------------------------------------------------------
+
+    def to(self, device: torch.device | None = None, dtype: torch.dtype | None = None) -> "Adjacency":
+        """Move to a device and to a type; itself if nothing changes."""
+        graph, dtype = self._graph.to(device), dtype or self.dtype
+        if graph is self._graph and dtype == self.dtype:
+            return self
+        moved = Adjacency(graph, dtype, kept=None if self._kept is None else self._kept.to(device))
+        if self._hops is None or self.nodes is None:
+            return moved
+        hops = [Hop(hop.matrix.to(device), None if hop.sources is None else hop.sources.to(device)) for hop in self._hops]
+        return moved._restricted(hops, self.nodes.to(device)).along(moved)
+
+    def thinned(self, p: float, generator: torch.Generator) -> "Adjacency":
+        """Drop edges at random and normalise what is left; loops that were added stay.
+
+        Both directions of an edge are dropped together; in a directed graph, each on its own.
+
+        Args:
+            p: Share of the edges dropped, ``0 <= p < 1``.
+            generator: Source of the randomness, on the device of the graph.
+        """
+        if not 0 <= p < 1:
+            raise ValueError(f"p must be in [0, 1), got {p}")
+        if p == 0:
+            return self
+        kept = torch.rand(self._graph.decisions, device=self.device, generator=generator) >= p
+        kept = kept if self._kept is None else kept & self._kept
+        thinned = Adjacency(self._graph, self.dtype, kept=kept)
+        return thinned if self._hops is None else self.along(thinned)
+
+    def seen_from(self, nodes: Tensor, hops: int) -> "Adjacency":
+        """Restrict to what some nodes see: what a network with that many aggregations computes of them depends on it alone.
+
+        Laws: what a network computes with the result and :meth:`gather` of its features is what it computes with the whole
+        graph and all features, at the nodes.
+
+        Args:
+            nodes: Their indices, shape ``(n,)``.
+            hops: Number of aggregations.
+        """
+        if self._hops is not None:
+            raise ValueError("the graph is restricted already")
+        found: list[Hop] = []
+        ends = Part(nodes, self.num_nodes)
+        for _ in range(hops):
+            some = self.matrix.rows(nodes)
+            nodes, columns = torch.unique(some.col.long(), return_inverse=True)
+            narrow = SparseMatrix(some.crow, columns, some.values, (len(some), len(nodes)), part=some.part)
+            found.insert(0, Hop(narrow, Part(nodes, self.num_nodes)))
+        return self._restricted(found, ends)
+
+    def along(self, other: "Adjacency") -> "Adjacency":
+        """Restrict another operand of the same edges, such as a thinned one, in the same way."""
+        if self._hops is None or self.nodes is None:
+            return other
+        hops = []
+        for hop in self._hops:
+            entries = hop.matrix.part
+            values = hop.matrix.values if entries is None else other.matrix.values.index_select(0, entries.rows)
+            hops.append(replace(hop, matrix=hop.matrix.with_values(values)))
+        return other._restricted(hops, self.nodes)
+
+    def _restricted(self, hops: list[Hop], nodes: Part) -> "Adjacency":
+        made = Adjacency(self._graph, self.dtype, kept=self._kept, hops=tuple(hops), nodes=nodes)
+        made.__dict__["matrix"] = self.matrix  # built once
+        return made
+
+    @property
+    def sources(self) -> Part | None:
+        """Nodes whose features are read; ``None`` for all."""
+        return self._hops[0].sources if self._hops else self.nodes
+
+    def gather(self, x: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
+        """Return the features that are read, of those of all nodes; dense or sparse, which then know their entries."""
+        if self.sources is None:
+            return x
+        return x.rows(self.sources.rows) if isinstance(x, SparseMatrix) else x[self.sources.rows]
+
+    def __repr__(self) -> str:
+        seen = "" if self.nodes is None else f", seen from {len(self.nodes.rows)} in {len(self._hops or ())} hops"
+        return f"Adjacency({self.num_nodes} nodes, {self._graph.edge_index.shape[1]} edges, {self.aggregation}{seen})"

@@ -1,0 +1,58 @@
+import sysconfig
+
+import pytest
+import torch
+
+from cases import settled_points
+from qgcn import parse_space
+from qgcn.kernels import backend, reconstruction_loss, use_backend
+from qgcn.kernels.pairs import cpu, implementations
+from qgcn.manifolds import Product
+
+INCLUDE = sysconfig.get_path("include", "posix_prefix")
+EDGES = torch.tensor([[0, 1, 2], [1, 2, 3]])
+
+
+def test_more_factors_than_the_compiled_code_has_room_for_are_eager():
+    space = Product(*(parse_space("E1") for _ in range(cpu.MOST_FACTORS + 1)))
+    x = torch.randn(8, space.ambient_dim)
+    reconstruction_loss(x, EDGES, space)
+    assert backend() == "eager"
+    with use_backend("native"), pytest.raises(ValueError, match="has 65 factors, expected at most 64"):
+        reconstruction_loss(x, EDGES, space)
+    most = Product(*(parse_space("E1") for _ in range(cpu.MOST_FACTORS)))
+    found = reconstruction_loss(x[:, :64], EDGES, most)
+    assert backend() == "native"
+    torch.testing.assert_close(found, reconstruction_loss(x[:, :64], EDGES, parse_space("E64")))
+
+
+def test_points_with_too_few_coordinates_are_refused_before_they_are_read():
+    x = settled_points(parse_space("Q7,3"), 8)
+    for path in ("native", "eager"):
+        with use_backend(path), pytest.raises(ValueError, match=r"10 coordinates in Q7,3, got shape \(8, 9\)"):
+            reconstruction_loss(x[:, :9].contiguous(), EDGES, parse_space("Q7,3"))
+
+
+@pytest.fixture
+def fresh_look():
+    implementations._missing_tools.cache_clear()
+    yield
+    implementations._missing_tools.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_look")
+def test_triton_is_not_taken_where_it_could_not_compile(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert implementations._missing_tools() == "triton needs a C compiler: looked for gcc, clang"
+    monkeypatch.setenv("CC", "other-cc")
+    implementations._missing_tools.cache_clear()
+    assert implementations._missing_tools() == "triton needs a C compiler: looked for other-cc as named by $CC"
+    compiler = tmp_path / "other-cc"
+    compiler.write_text("#!/bin/sh")
+    compiler.chmod(0o755)
+    implementations._missing_tools.cache_clear()
+    assert implementations._missing_tools() in (None, f"triton needs the headers of Python: there is no {INCLUDE}/Python.h")
+    monkeypatch.setattr(sysconfig, "get_path", lambda *_: str(tmp_path))
+    implementations._missing_tools.cache_clear()
+    assert implementations._missing_tools() == f"triton needs the headers of Python: there is no {tmp_path}/Python.h"
