@@ -235,7 +235,9 @@ class _Bars:
 
 
 def _print_settings(run: "Run", console: Console) -> None:
-    config, data = run.config, run.data
+    from qgcn.data import undirected
+
+    config, data = run.config, undirected(run.data)
     features = "one-hot" if getattr(data, "x", None) is None else f"{data.x.shape[1]}"
     if config.model == "shallow":
         features = "no" if features == "one-hot" else "no (for those of the data: --model qgcn --use-features)"

@@ -1,6 +1,6 @@
 """Graphs: named data sets, your own, generated ones, and how they are split."""
 
-from qgcn.data.assemble import degree_one_hot
+from qgcn.data.assemble import degree_one_hot, undirected
 from qgcn.data.catalogue import Dataset, datasets
 from qgcn.data.generators import (
     cycle,
@@ -39,4 +39,5 @@ __all__ = [
     "torus_with_trees",
     "tree",
     "tree_with_cycles",
+    "undirected",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from qgcn.data import degree_one_hot
+from qgcn.data import degree_one_hot, undirected
 from qgcn.manifolds import Space, Stereographic
 from qgcn.models import Coordinates, Encoder, EuclideanNetwork, TangentNetwork, build
 from qgcn.nn import DoubleProjection, Dropout, EdgeDropout, Field, adjacency, to_csr
@@ -111,7 +111,8 @@ class Task(ABC):
     ) -> None:
         if data.num_nodes is None or data.num_nodes < 2:
             raise ValueError(f"a graph needs at least 2 nodes, got {data.num_nodes}")
-        self.num_nodes = int(data.num_nodes)
+        data = undirected(data)
+        self.num_nodes = int(data.num_nodes or 0)
         self.model = model
         self.space_name = space
         self.options = options

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from qgcn import kernels, metrics
+from qgcn.data import undirected
 from qgcn.data.hops import Shape
 from qgcn.kernels import Neighbourhoods
 from qgcn.manifolds import Space
@@ -118,6 +119,7 @@ class Reconstruction(Task):
         shallow = options.get("model") == "shallow"
         self.temperature = temperature or (SHALLOW_TEMPERATURE if shallow else 1.0)
         self.group = group
+        data = undirected(data)
         self.neighbourhoods = Neighbourhoods.of(data.edge_index, int(data.num_nodes or 0))
         self.drawn: tuple[Tensor, ...] = ()
         if objective == "distortion":

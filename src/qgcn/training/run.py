@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import yaml
 
-from qgcn.data import as_data
+from qgcn.data import as_data, undirected
 from qgcn.embedding import read_embedding, write_embedding
 from qgcn.files import check_writable, create_folder, load_tensors, save_tensors, write_json, write_text
 from qgcn.manifolds import parse_space
@@ -102,7 +102,7 @@ class Run:
             data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels)
         self.data = data
         extra = None if config.start is None else read_embedding(Path(config.start), data)
-        self.fingerprint = "" if self.folder is None else _fingerprint(data, extra)
+        self.fingerprint = "" if self.folder is None else _fingerprint(undirected(data), extra)
         with torch.random.fork_rng(devices=[]):  # a task builds models to ask what they are
             self.task: Task = TASKS[config.task](data, extra=extra, **config.task_options())
             self._can_batch = self.task.can_batch()
