@@ -8,8 +8,10 @@ import numpy as np
 
 from qgcn.data.assemble import Array, count
 from qgcn.data.attributes import HEADER_WORDS, Nodes
-from qgcn.data.objects import Draft, from_index, from_networkx, from_sparse, weight_array
+from qgcn.data.objects import Draft, from_data, from_index, from_networkx, from_sparse, weight_array
 from qgcn.data.pairs import Ints
+from qgcn.data.store import from_arrays as stored_graph
+from qgcn.data.store import is_stored
 from qgcn.data.tables import TEXT_SUFFIXES, Table, read_arrays, read_bytes, read_table, sparse_from, suffix_of
 
 __all__ = ["from_path"]
@@ -137,6 +139,8 @@ def _names_columns(table: Table) -> bool:
 
 def _from_arrays(path: Path, name: str, num_nodes: int | None) -> Draft:
     arrays = read_arrays(path)
+    if is_stored(arrays):
+        return from_data(stored_graph(arrays, path), num_nodes)
     matrix = sparse_from(arrays, path)
     if matrix is not None:
         return from_sparse(matrix, name, num_nodes)

@@ -33,7 +33,7 @@ def read_graph(
       ``.gz``): two ids a line and perhaps a weight, divided by commas, semicolons, tabs or blanks, with or without a header;
       lines that begin with ``#`` or ``%`` are comments. Ids are integers or names;
     - the path of an ``.npz``: ``edge_index`` of shape ``(2, E)`` or ``edges`` of shape ``(E, 2)``, perhaps ``x``, ``y``,
-      ``edge_weight`` and ``node_ids``; or what ``scipy.sparse.save_npz`` wrote;
+      ``edge_weight`` and ``node_ids``; or what ``scipy.sparse.save_npz`` or :func:`qgcn.data.save_graph` wrote;
     - the path of a ``.graphml``.
 
     Direction is kept: a file that lists each edge of an undirected graph once is directed until :func:`qgcn.data.undirected`
