@@ -111,10 +111,11 @@ def from_arrays(arrays: dict[str, Array], path: Path) -> "Data":
 
 
 def _arrays(data: "Data") -> dict[str, Array]:
-    fields = {name: data[name] for name in data.keys() if data[name] is not None}  # noqa: SIM118 (Data is no dictionary)
-    for name in fields:
-        if name not in _TENSORS and name not in _OTHERS:
-            raise ValueError(f"a graph with a field {name!r} cannot be stored: expected {', '.join((*_TENSORS, *_OTHERS))}")
+    known = (*_TENSORS, *_OTHERS)
+    for name in data.keys():  # noqa: SIM118 (Data is no dictionary)
+        if name not in known:
+            raise ValueError(f"a graph with a field {name!r} cannot be stored: expected {', '.join(known)}")
+    fields = {name: data[name] for name in known if data.get(name) is not None}  # PyG lists them in any order
     nodes = int(data.num_nodes or 0)
     arrays = {_MARK: np.array(_VERSION), "num_nodes": np.array(nodes)}
     fields.setdefault("edge_index", None)
