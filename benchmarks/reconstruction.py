@@ -238,7 +238,7 @@ def graphs(options: argparse.Namespace) -> list[tuple[str, int, Tensor]]:
         found.append((f"generated {nodes:,}", nodes, torch.cat((edges, edges.flip(0)), dim=1)))
     for name in options.data:
         try:
-            data = qgcn.data.load(name)
+            data = qgcn.data.undirected(qgcn.data.load(name))
         except (OSError, ValueError, RuntimeError) as error:
             Console(stderr=True).print(f"{name} is left out: {str(error).splitlines()[0]}")
             continue

@@ -90,6 +90,12 @@ def test_transform_refuses_another_graph_and_an_unfitted_estimator():
         quick().transform(EDGES)
 
 
+def test_transform_takes_the_same_graph_in_one_direction():
+    estimator = quick().fit(EDGES)
+    one_way = EDGES[:, EDGES[0] < EDGES[1]]
+    np.testing.assert_array_equal(estimator.transform(one_way), estimator.embedding_)
+
+
 def test_auto_chooses_a_space_by_trials_and_repeats():
     estimator = quick(space="auto:4", epochs=100).fit(EDGES)
     suggestion = estimator.suggestion_

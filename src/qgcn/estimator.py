@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qgcn.analysis.signature import RUNGS, Suggestion, auto_space, suggest_signature
-from qgcn.data import as_data
+from qgcn.data import as_data, undirected
 from qgcn.models.named import lives_in
 from qgcn.training.config import Config
 from qgcn.training.run import Run
@@ -109,7 +109,7 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             ValueError: Another graph is given.
         """
         check_is_fitted(self, "embedding_")
-        data = as_data(graph)
+        data = undirected(as_data(graph))
         if data.num_nodes != self.n_features_in_ or not np.array_equal(data.edge_index.numpy(), self._edges):
             raise ValueError("transform needs the graph that was fitted: there is no rule for other graphs, fit those instead")
         return self.embedding_
@@ -136,7 +136,7 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.scores_ = run.results[0]["test"]
         self.node_ids_ = np.asarray(getattr(data, "node_ids", np.arange(len(points))))
         self.n_features_in_ = int(data.num_nodes or 0)
-        self._edges = data.edge_index.numpy()
+        self._edges = undirected(data).edge_index.numpy()
 
     def __sklearn_tags__(self) -> Any:
         """Say that the input is a graph: a square, possibly sparse matrix."""

@@ -41,6 +41,18 @@ def test_every_task_has_a_name_and_the_metric_it_scores(kind):
     assert task.metric in task.score(prediction, "test", predictor.space)
 
 
+def test_a_graph_given_in_one_direction_is_the_graph_given_in_both(kind):
+    both = graph()
+    one_way = both.clone()
+    one_way.edge_index = both.edge_index[:, both.edge_index[0] < both.edge_index[1]]
+    sorted_both = both.clone()
+    sorted_both.edge_index = data.undirected(one_way).edge_index
+    tasks = [problem(kind, each, space="Q2,2") for each in (one_way, sorted_both)]
+    torch.testing.assert_close(tasks[0].graph.to_dense(), tasks[1].graph.to_dense(), rtol=0, atol=0)
+    for first, second in zip(*(task.targets("test") for task in tasks), strict=True):
+        assert torch.equal(first, second)
+
+
 @pytest.mark.parametrize("model", ["qgcn", "qnn", "hgcn", "kappa-gcn", "gcn", "gat", "sage", "sgc", "mlp"])
 def test_every_model_solves_every_task(kind, model):
     torch.manual_seed(0)

@@ -1,6 +1,6 @@
 """Graphs: named data sets, your own, generated ones, and how they are split."""
 
-from qgcn.data.assemble import degree_one_hot
+from qgcn.data.assemble import degree_one_hot, undirected
 from qgcn.data.catalogue import Dataset, datasets
 from qgcn.data.generators import (
     cycle,
@@ -17,6 +17,7 @@ from qgcn.data.generators import (
 from qgcn.data.load import load
 from qgcn.data.own import as_data, read_graph
 from qgcn.data.splits import LinkSplit, NegativeSampler, split_links, split_nodes
+from qgcn.data.store import load_graph, save_graph
 
 __all__ = [
     "Dataset",
@@ -28,8 +29,10 @@ __all__ = [
     "degree_one_hot",
     "grid",
     "load",
+    "load_graph",
     "read_graph",
     "ring_of_trees",
+    "save_graph",
     "sphere_graph",
     "sphere_with_trees",
     "split_links",
@@ -39,4 +42,5 @@ __all__ = [
     "torus_with_trees",
     "tree",
     "tree_with_cycles",
+    "undirected",
 ]

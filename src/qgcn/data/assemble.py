@@ -1,5 +1,6 @@
-"""One shape for every graph: undirected, each edge once per direction, nothing silently dropped."""
+"""One shape for every graph: each edge once, sorted, its direction kept, nothing silently dropped."""
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from qgcn.data.splits import split_nodes
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Array", "Floats", "assemble", "count", "degree_one_hot"]
+__all__ = ["Array", "Floats", "assemble", "count", "degree_one_hot", "undirected"]
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -31,55 +32,38 @@ def assemble(
     split_seed: int = 0,
     remarks: tuple[str, ...] = (),
 ) -> "Data":
-    """Build the ``Data`` of an undirected graph.
+    """Build the ``Data`` of a graph.
 
-    Self-loops and edges of weight 0 are dropped; an edge given several times, in either direction, becomes one, whose weight is
-    the mean of what was given. The mean, not the sum, so that a graph written in both directions keeps its weights.
+    Self-loops and edges of weight 0 are dropped; an edge given several times becomes one with the mean of the weights given.
+    Direction is kept: an undirected graph must be given in both directions, or go through :func:`undirected`.
 
     Args:
-        edges: Edges in either or both directions, shape ``(2, E)``.
+        edges: Edges from source to target, shape ``(2, E)``.
         num_nodes: Number of nodes.
-        name: What to call the graph.
+        name: Name of the graph.
         weights: Weights of the edges, shape ``(E,)``, not negative.
-        node_ids: Names of the nodes, shape ``(N,)``; ``0 .. N - 1`` by default.
+        node_ids: Names of the nodes, shape ``(N,)`` (default: ``0 .. N - 1``).
         x: Features, shape ``(N, F)``.
         y: Classes, shape ``(N,)``, -1 where there is none.
         masks: Train, validation and test masks; drawn by :func:`split_nodes` if there are labels and no masks.
-        split_seed: Fixes the masks.
-        remarks: What has been cleaned already.
+        split_seed: Seed of the masks.
+        remarks: Remarks on what has been cleaned already.
 
     Returns:
-        ``edge_index`` int64 sorted, both directions; ``edge_weight`` float32 if weighted; ``num_nodes``, ``node_ids``,
-        ``name``, ``remarks``; ``x``, ``y``, ``train_mask``, ``val_mask``, ``test_mask`` where there are any.
+        ``edge_index`` int64, sorted by source, then target; ``directed``, whether an edge lacks its reverse or the reverse has
+        another weight; ``edge_weight`` float32 if weighted; ``num_nodes``, ``node_ids``, ``name``, ``remarks``; ``x``, ``y``,
+        ``train_mask``, ``val_mask``, ``test_mask`` where there are any.
     """
     from torch_geometric.data import Data
 
-    notes = list(remarks)
-    proper = edges[0] != edges[1]
-    if not proper.all():
-        notes.append(f"{count(int((~proper).sum()), 'self-loop')} removed")
-    if weights is not None:
-        void = proper & (weights == 0)
-        if void.any():
-            notes.append(f"{count(int(void.sum()), 'edge')} of weight 0 removed")
-        proper &= ~void
-        weights = weights[proper]
-    i, j = edges[:, proper]
-    directed = _distinct(i * num_nodes + j)
-    if len(directed) < len(i):
-        notes.append(
-            f"{count(len(i) - len(directed), 'repeated edge')} merged" + (", weights averaged" * (weights is not None))
-        )
-    undirected = np.minimum(i, j) * num_nodes + np.maximum(i, j)
-    keys = _distinct(undirected)
-    one_way = 2 * len(keys) - len(directed)
-    if one_way:
-        notes.append(f"{count(one_way, 'edge')} given in one direction, now in both")
-    low, high = keys // num_nodes, keys % num_nodes
-    both = np.concatenate((keys, high * num_nodes + low))
-    order = np.argsort(both)
-    edge_index = np.stack((both[order] // num_nodes, both[order] % num_nodes))
-    isolated = int((np.bincount(edge_index[0], minlength=num_nodes) == 0).sum())
+    kept, weights, notes = _proper(edges, weights)
+    given = kept[0] * num_nodes + kept[1]
+    keys = _distinct(given)
+    if len(keys) < len(given):
+        averaged = ", weights averaged" * (weights is not None)
+        notes.append(f"{count(len(given) - len(keys), 'repeated edge')} merged{averaged}")
+    edge_index = np.stack((keys // num_nodes, keys % num_nodes))
+    isolated = int((np.bincount(edge_index.ravel(), minlength=num_nodes) == 0).sum())
     if isolated:
         notes.append(f"{count(isolated, 'isolated node')} kept")
 
@@ -87,17 +71,86 @@ def assemble(
     data.num_nodes = num_nodes
     data.name = name
     data.node_ids = np.arange(num_nodes) if node_ids is None else node_ids
-    data.remarks = list(dict.fromkeys(notes))  # a graph read a second time has said it before
+    data.remarks = list(dict.fromkeys((*remarks, *notes)))  # a graph read a second time has its remarks already
     if weights is not None:
-        inverse = np.searchsorted(keys, undirected)
-        mean = np.bincount(inverse, weights=weights, minlength=len(keys)) / np.bincount(inverse, minlength=len(keys))
-        data.edge_weight = torch.from_numpy(np.concatenate((mean, mean))[order]).float()
+        data.edge_weight = torch.from_numpy(_means(weights, np.searchsorted(keys, given), len(keys))).float()
+    data.directed = _is_directed(data)
     if x is not None:
         data.x = x
     if y is not None:
         data.y = y
         data.train_mask, data.val_mask, data.test_mask = split_nodes(y, seed=split_seed) if masks is None else masks
     return data
+
+
+def undirected(data: "Data") -> "Data":
+    """Return the same graph with both directions of every edge.
+
+    A weight is the mean of the weights of the directions given. It differs from the mean of all weights in a file only if the
+    file repeats an edge unequally often in its two directions with different weights: then it is the mean of the two
+    directions' means.
+
+    Laws: the argument stays as it is; an undirected graph is returned itself; all that is not edges is kept.
+
+    Args:
+        data: A graph as :func:`qgcn.data.load` and :func:`qgcn.data.read_graph` return it.
+
+    Returns:
+        ``edge_index`` sorted, ``directed`` false; ``remarks`` say how many edges were given in one direction.
+    """
+    if not data.get("directed", True) or not _is_directed(data):
+        return data
+    size = int(data.num_nodes or 0)
+    i, j = data.edge_index.cpu().numpy()
+    pairs = np.minimum(i, j) * size + np.maximum(i, j)
+    keys = _distinct(pairs)
+    low, high = keys // size, keys % size
+    both = np.concatenate((keys, (high * size + low)[low != high]))
+    order = np.argsort(both)
+    made = copy(data)
+    made.edge_index = torch.from_numpy(np.stack((both[order] // size, both[order] % size))).to(data.edge_index.device)
+    one_way = len(both) - len(_distinct(i * size + j))
+    remark = f"{count(one_way, 'edge')} given in one direction, now in both"
+    if data.get("edge_weight") is not None:
+        mean = _means(data.edge_weight.cpu().numpy(), np.searchsorted(keys, pairs), len(keys))
+        made.edge_weight = torch.from_numpy(np.concatenate((mean, mean[low != high]))[order]).to(data.edge_weight)
+        if not one_way:
+            remark = "weights of the two directions averaged"
+    made.remarks = list(dict.fromkeys((*(data.get("remarks") or ()), remark)))
+    made.directed = False
+    return made
+
+
+def _proper(edges: Ints, weights: Floats | None) -> tuple[Ints, Floats | None, list[str]]:
+    """Return edges and weights without self-loops and edges of weight 0, and remarks on those."""
+    notes = []
+    proper = edges[0] != edges[1]
+    if not proper.all():
+        notes.append(f"{count(int((~proper).sum()), 'self-loop')} removed")
+    if weights is None:
+        return edges[:, proper], None, notes
+    void = proper & (weights == 0)
+    if void.any():
+        notes.append(f"{count(int(void.sum()), 'edge')} of weight 0 removed")
+    proper &= ~void
+    return edges[:, proper], weights[proper], notes
+
+
+def _is_directed(data: "Data") -> bool:
+    """Tell whether an edge lacks its reverse, or the reverse has another weight."""
+    size = int(data.num_nodes or 0)
+    i, j = data.edge_index.cpu().numpy()
+    forth, back = i * size + j, j * size + i
+    if data.get("edge_weight") is None:
+        return not np.array_equal(np.sort(forth), np.sort(back))
+    weights = data.edge_weight.cpu().numpy()
+    one, other = np.argsort(forth, kind="stable"), np.argsort(back, kind="stable")
+    return not (np.array_equal(forth[one], back[other]) and np.array_equal(weights[one], weights[other]))
+
+
+def _means(weights: Array, group: Ints, groups: int) -> Floats:
+    """Return the mean weight of each group."""
+    return np.asarray(np.bincount(group, weights=weights, minlength=groups) / np.bincount(group, minlength=groups))
 
 
 def _distinct(values: Ints) -> Ints:

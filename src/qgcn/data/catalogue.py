@@ -23,11 +23,12 @@ class Dataset:
     Attributes:
         name: What to call it.
         nodes: Number of nodes.
-        edges: Number of undirected edges, as loaded.
+        edges: Number of edges as loaded; an undirected edge counts once.
         features: Number of features of a node; 0 if it has none.
         classes: Number of classes; 0 if nodes have no labels.
         tasks: What it serves for.
         origin: Where it comes from.
+        directed: Whether edges have a direction.
         local: Whether it can be loaded without a download; filled by :func:`datasets`.
         url: Address of the folder its files are published in; ``None`` if they are generated or must be placed by hand.
         files: SHA-256 of each file.
@@ -40,6 +41,7 @@ class Dataset:
     classes: int
     tasks: tuple[str, ...]
     origin: str
+    directed: bool = False
     local: bool = False
     url: str | None = field(default=None, repr=False)
     files: dict[str, str] = field(default_factory=dict, repr=False, hash=False)
@@ -148,6 +150,7 @@ _PUBLISHED = [
         0,
         _NO_LABELS,
         "WordNet 3.0, placed by hand",
+        directed=True,
         files={"wordnet-nouns.npz": "13f30e7196b0dfce19a9d1b6f6354bbef8ab11828bc767180b2c8247aa5d384b"},
     ),
 ]

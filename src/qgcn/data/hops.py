@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qgcn.data.assemble import undirected
 from qgcn.data.own import as_data
 
 __all__ = ["Component", "Ints", "Shape", "Tick", "no_tick", "plural"]
@@ -193,7 +194,7 @@ class Shape:
     remarks: list[str]
     """What was done to the graph, in words."""
     data: Any = field(repr=False)
-    """The graph itself."""
+    """The graph itself, with its direction and weights."""
 
     @classmethod
     def of(cls, graph: Any, root: str | Path | None = None) -> "Shape":
@@ -215,7 +216,8 @@ class Shape:
         from scipy.sparse.csgraph import connected_components
 
         data = as_data(graph, root)
-        source, target = data.edge_index.numpy()
+        symmetric = undirected(data)
+        source, target = symmetric.edge_index.numpy()
         size = int(data.num_nodes or 0)
         count, label = connected_components(csr_array((np.ones(len(source)), (source, target)), shape=(size, size)))
         sizes = np.bincount(label, minlength=count)
@@ -236,7 +238,7 @@ class Shape:
             nodes = order[first[k] : first[k] + sizes[k]]
             components.append(Component.of(nodes, number[source[mine]], number[target[mine]]))
         isolated = int((sizes == 1).sum())
-        remarks = list(getattr(data, "remarks", None) or [])
+        remarks = list(symmetric.remarks)
         if getattr(data, "edge_weight", None) is not None:
             remarks.append("weights are not used: distances count edges")
         if count > 1:

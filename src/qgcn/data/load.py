@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from qgcn.data.assemble import Array, assemble, degree_one_hot
+from qgcn.data.assemble import Array, assemble, degree_one_hot, undirected
 from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root, nearest
 from qgcn.data.download import download
 from qgcn.data.pickles import Holder, read_pickle
@@ -42,7 +42,8 @@ def load(
             generator for a generated graph.
 
     Returns:
-        ``edge_index`` int64 of shape ``(2, E)``, sorted, both directions, no self-loops; ``num_nodes``; ``node_ids``, the
+        ``edge_index`` int64 of shape ``(2, E)``, sorted, no self-loops; ``directed``, false if each edge is there in both
+        directions (all but wordnet-nouns, whose edges lead from a synset to its ancestors); ``num_nodes``; ``node_ids``, the
         publisher's names of the nodes, shape ``(N,)``; ``name``; ``remarks``, what was cleaned. Where there are any: ``x``
         float32 of shape ``(N, F)``, raw; ``y`` int64 of shape ``(N,)``; ``train_mask``, ``val_mask``, ``test_mask``.
 
@@ -116,7 +117,7 @@ def _generate(name: str, generator: Callable[..., Any], split_seed: int, options
         nodes = bound.arguments["nodes"]
     else:
         nodes = int(edge_index.max()) + 1
-    return assemble(edge_index.numpy(), nodes, name=name, y=labels, split_seed=split_seed)
+    return undirected(assemble(edge_index.numpy(), nodes, name=name, y=labels, split_seed=split_seed))
 
 
 def _planetoid(name: str, files: dict[str, bytes]) -> "Data":
@@ -144,7 +145,7 @@ def _planetoid(name: str, files: dict[str, bytes]) -> "Data":
     masks[0, :labelled] = masks[1, labelled : labelled + 500] = masks[2, test] = True
     train_mask, val_mask, test_mask = torch.from_numpy(masks)
     unlisted = nodes - len(allx) - len(test)
-    return assemble(
+    data = assemble(
         np.stack((sources, targets)),
         nodes,
         name=name,
@@ -153,6 +154,7 @@ def _planetoid(name: str, files: dict[str, bytes]) -> "Data":
         masks=(train_mask, val_mask, test_mask),
         remarks=(f"{unlisted} nodes without features and label: zeros, class 0, in no mask",) if unlisted else (),
     )
+    return undirected(data)
 
 
 def _dense(matrix: Holder) -> Array:
@@ -177,6 +179,7 @@ def _airport(files: dict[str, bytes], split_seed: int, *, degree_features: bool 
         y=torch.from_numpy(np.digitize(table[:, 4], _AIRPORT_BINS)).long(),
         split_seed=split_seed,
     )
+    data = undirected(data)
     if degree_features:
         data.x = torch.cat((data.x, degree_one_hot(data.edge_index, len(node_ids))), dim=1)
     return data
@@ -185,7 +188,7 @@ def _airport(files: dict[str, bytes], split_seed: int, *, degree_features: bool 
 def _edge_list(name: str, files: dict[str, bytes]) -> "Data":
     pairs = np.loadtxt(io.BytesIO(files[f"{name}.edges.csv"]), delimiter=",", dtype=np.int64)
     node_ids, edges = np.unique(pairs, return_inverse=True)
-    return assemble(edges.reshape(pairs.shape).T, len(node_ids), name=name, node_ids=node_ids)
+    return undirected(assemble(edges.reshape(pairs.shape).T, len(node_ids), name=name, node_ids=node_ids))
 
 
 def _wordnet(files: dict[str, bytes], *, relation: str = "closure") -> "Data":

@@ -31,6 +31,7 @@ _TENSORS = {
 }
 """Type and number of axes of each tensor."""
 _LARGEST = (1 << 63) - 1
+_KINDS = {"iu": "integers", "u": "bytes", "f": "float32"}
 _OTHERS = ("num_nodes", "name", "node_ids", "remarks", "directed", "classes")
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
@@ -110,13 +111,16 @@ def from_arrays(arrays: dict[str, Array], path: Path) -> "Data":
 
 
 def _arrays(data: "Data") -> dict[str, Array]:
-    fields = {name: data[name] for name in data.keys() if data[name] is not None}  # noqa: SIM118 (Data is no dictionary)
-    for name in fields:
-        if name not in _TENSORS and name not in _OTHERS:
-            raise ValueError(f"a graph with a field {name!r} cannot be stored: expected {', '.join((*_TENSORS, *_OTHERS))}")
+    known = (*_TENSORS, *_OTHERS)
+    for name in data.keys():  # noqa: SIM118 (Data is no dictionary)
+        if name not in known:
+            raise ValueError(f"a graph with a field {name!r} cannot be stored: expected {', '.join(known)}")
+    fields = {name: data[name] for name in known if data.get(name) is not None}  # PyG lists them in any order
     nodes = int(data.num_nodes or 0)
     arrays = {_MARK: np.array(_VERSION), "num_nodes": np.array(nodes)}
+    fields.setdefault("edge_index", None)
     tensors = {name: _checked(fields.pop(name), name, nodes) for name in _TENSORS if name in fields}
+    _check_ranges(tensors, nodes, len(fields["classes"]) if "classes" in fields else None)
     arrays |= _edges(tensors.pop("edge_index"), tensors.pop("edge_weight", None), nodes)
     for name, value in {**tensors, **fields}.items():
         arrays |= _written(name, value, nodes)
@@ -144,9 +148,21 @@ def _checked(value: Any, name: str, nodes: int) -> Array:
         raise ValueError(f"{name} must have one row for each of the {nodes} nodes to be stored, got {len(value)}")
     if not bool(value.isfinite().all()):
         raise ValueError(f"{name} must be finite to be stored")
-    if name in ("edge_index", "edge_weight", "y") and value.numel() and value.min() < (-1 if name == "y" else 0):
-        raise ValueError(f"{name} must not be negative to be stored, got {value.min()}")
     return np.ascontiguousarray(value.detach().cpu().numpy())
+
+
+def _check_ranges(tensors: dict[str, Array], nodes: int, classes: int | None) -> None:
+    """Raise unless edges, weights and classes lie where reading expects them."""
+    index, weights = tensors["edge_index"], tensors.get("edge_weight")
+    if len(index) != 2:
+        raise ValueError(f"edge_index must have shape (2, E) to be stored, got {index.shape}")
+    if weights is not None and len(weights) != index.shape[1]:
+        raise ValueError(f"edge_weight must have {index.shape[1]} values to be stored, got {len(weights)}")
+    for name, least, end in (("edge_index", 0, nodes), ("edge_weight", 0, None), ("y", -1, classes)):
+        values = tensors.get(name, np.empty(0))
+        if values.size and (values.min() < least or (end is not None and values.max() >= end)):
+            bounds = f"[{least}, {'inf' if end is None else end})"
+            raise ValueError(f"{name} must lie in {bounds} to be stored, got {values.min()} to {values.max()}")
 
 
 def _edges(index: Array, weights: Array | None, nodes: int) -> dict[str, Array]:
@@ -202,7 +218,8 @@ def _small(values: Array) -> Array:
     """Return integers in the smallest type that holds them."""
     if values.size == 0:
         return values.astype(np.int8)
-    return values.astype(np.promote_types(np.min_scalar_type(values.min()), np.min_scalar_type(values.max())))
+    low, high = int(values.min()), int(values.max())
+    return values.astype(np.min_scalar_type(high if low >= 0 else min(low, -high - 1)))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -236,8 +253,8 @@ class _Held:
         found = self._arrays[name]
         fits = found.ndim == len(shape) and all(size in (None, length) for size, length in zip(shape, found.shape, strict=True))
         wanted = f"({', '.join('*' if size is None else str(size) for size in shape)})"
-        kind_fits = found.dtype.kind in kinds and (found.dtype.kind != "f" or found.dtype == np.float32)
-        self.check(fits and kind_fits, f"{name} must have type {kinds} and shape {wanted}, got {found.dtype} in {found.shape}")
+        of_kind = found.dtype.kind in kinds and (found.dtype.kind != "f" or found.dtype == np.float32)
+        self.check(fits and of_kind, f"{name} must hold {_KINDS[kinds]} in shape {wanted}, got {found.dtype} in {found.shape}")
         return found
 
     def integers(self, name: str, length: int | None, least: int = 0, most: int | None = None) -> Array:

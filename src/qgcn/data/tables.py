@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from qgcn.data.assemble import Array, Floats
+from qgcn.data.assemble import Array, Floats, count
 from qgcn.data.pairs import Ints
 
 __all__ = ["TEXT_SUFFIXES", "Table", "read_arrays", "read_bytes", "read_table", "sparse_from", "suffix_of"]
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab", ".dat")
 _MOST_DIGITS = 18  # more could overflow 64 bits
+_BLANK = np.isin(np.arange(256), tuple(b" \t\n\v\f\r"))
+"""Whether a byte is white space."""
 
 
 @dataclass(frozen=True)
@@ -118,58 +120,100 @@ def read_table(path: Path) -> Table:
         OSError: It cannot be read.
         ValueError: It is not text, has no rows, or its rows differ in length.
     """
-    content = read_bytes(path)
+    content = _text(read_bytes(path), path)
+    chars = np.frombuffer(content, dtype=np.uint8)
+    starts, ends = _lines(chars)
+    kept = _is_row(chars, starts, ends)
+    if not kept.any():
+        raise ValueError(f"{path} is empty" + (": it has only comments and blank lines" if content.strip() else ""))
+    first = int(kept.argmax())
+    head = content[starts[first] : ends[first]]
+    delimiter = next((mark for mark in (b"\t", b",", b";") if mark in head), None)
+    lines = np.flatnonzero(kept) + 1
+    if b'"' in content:
+        return _from_quoted(path, [content[starts[k - 1] : ends[k - 1]].decode() for k in lines], lines, delimiter)
+    if len(lines) < len(kept):
+        chars = chars[np.repeat(kept, ends - starts + 1)]
+        ends = _lines(chars)[1]
+    begins, stops = _fields(chars, delimiter)
+    _check_widths(np.diff(np.searchsorted(stops, ends, side="right"), prepend=0), lines, path)
+    columns = (_gather(chars, begins[k], stops[k]) for k in np.arange(len(begins)).reshape(len(lines), -1).T)
+    return Table(path, tuple(columns), lines)
+
+
+def _text(content: bytes, path: Path) -> bytes:
+    """Return UTF-8 text whose lines all end in a newline, without byte-order mark."""
     if b"\0" in content:
         raise ValueError(f"{path} is not a text file: it has a zero byte in line {content[: content.index(0)].count(10) + 1}")
     try:
-        content.decode("utf-8")  # checks only: fields stay bytes, which NumPy stores in a quarter of the space
+        content.isascii() or content.decode("utf-8")  # checks only: fields stay bytes, a quarter of the space of NumPy's text
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(f"{path}, line {line}: not UTF-8 text (byte 0x{content[error.start]:02x})") from None
     content = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    lines = content.split(b"\n")
-    # the empty start of a blank line is "in" too
-    kept = [k for k, line in enumerate(lines) if line.lstrip()[:1] not in b"#%"]
-    if not kept:
-        raise ValueError(f"{path} is empty" + (": it has only comments and blank lines" if content.strip() else ""))
-    if len(kept) < len(lines):
-        lines = [lines[k] for k in kept]
-    numbers = np.array(kept, dtype=np.int64) + 1
-    delimiter = next((mark for mark in (b"\t", b",", b";") if mark in lines[0]), None)
-    fields, widths = _split_quoted(lines, delimiter) if b'"' in content else _split(lines, delimiter)
-    if len(widths) != len(lines):
-        raise ValueError(f"{path}: a quoted field runs over the end of its line")
-    if (widths != widths[0]).any():
-        odd = int((widths != widths[0]).argmax())
-        columns = f"{widths[odd]} column" + "s" * int(widths[odd] != 1)
-        raise ValueError(f"{path}, line {numbers[odd]}: {columns}, but line {numbers[0]} has {widths[0]}")
-    table = np.array(fields, dtype=np.bytes_).reshape(len(lines), -1)
-    if delimiter is not None and b" " in content:
-        table = np.char.strip(table)
-    return Table(path, tuple(np.ascontiguousarray(column) for column in table.T), numbers)
+    return content if content.endswith(b"\n") else content + b"\n"
 
 
-def _split(lines: list[bytes], delimiter: bytes | None) -> tuple[list[bytes], Ints]:
-    """Return all fields in one list, and the number of fields of each line.
+def _lines(chars: Array) -> tuple[Ints, Ints]:
+    """Return where each line begins, and where its newline is."""
+    ends = np.flatnonzero(chars == ord("\n"))
+    return np.concatenate(([0], ends[:-1] + 1)), ends
 
-    One list instead of one for each line: a million small lists keep the garbage collector busy for seconds.
-    """
-    body = b"\n".join(lines) + b"\n"
-    chars = np.frombuffer(body, dtype=np.uint8)
-    starts = np.concatenate(([0], np.flatnonzero(chars == ord("\n"))[:-1] + 1))
+
+def _is_row(chars: Array, starts: Ints, ends: Ints) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Tell which lines are neither blank nor a comment."""
+    first = starts.copy()
+    _step_over_blanks(chars, first, ends)
+    mark = chars[first]
+    return np.asarray((first < ends) & (mark != ord("#")) & (mark != ord("%")))
+
+
+def _fields(chars: Array, delimiter: bytes | None) -> tuple[Ints, Ints]:
+    """Return where each field begins and stops, blanks around it left out."""
     if delimiter is None:
-        blank = (chars == ord(" ")) | ((chars >= ord("\t")) & (chars <= ord("\r")))
-        marks = ~blank
-        marks[1:] &= blank[:-1]  # the first character of each field
-        return body.split(), np.add.reduceat(marks, starts, dtype=np.int64)
-    marks = chars == ord(delimiter)
-    return body[:-1].replace(b"\n", delimiter).split(delimiter), np.add.reduceat(marks, starts, dtype=np.int64) + 1
+        blank = _BLANK[chars]
+        edges = np.flatnonzero(np.diff(blank, prepend=True))  # the last character is a newline: edges come in pairs
+        return edges[::2], edges[1::2]
+    stops = np.flatnonzero((chars == ord(delimiter)) | (chars == ord("\n")))
+    begins = np.concatenate(([0], stops[:-1] + 1))
+    _step_over_blanks(chars, begins, stops)
+    _step_over_blanks(chars, stops, begins, back=True)
+    return begins, stops
 
 
-def _split_quoted(lines: list[bytes], delimiter: bytes | None) -> tuple[list[bytes], Ints]:
+def _step_over_blanks(chars: Array, places: Ints, bounds: Ints, back: bool = False) -> None:
+    """Move each place, up to its bound, until no blank stands behind it, or, going back, before it."""
+    moving = np.arange(len(places))
+    while len(moving):
+        moving = moving[(places[moving] != bounds[moving]) & _BLANK[chars[places[moving] - back]]]
+        places[moving] += -1 if back else 1
+
+
+def _gather(chars: Array, begins: Ints, stops: Ints) -> Array:
+    """Return the characters between each begin and its stop, NumPy bytes of shape ``(R,)``."""
+    lengths = stops - begins
+    width = max(1, int(lengths.max()))
+    made = np.zeros((len(begins), width), dtype=np.uint8)
+    for k in range(width):
+        longer = slice(None) if k < lengths.min() else np.flatnonzero(lengths > k)
+        made[longer, k] = chars[begins[longer] + k]
+    return made.view(f"S{width}").ravel()
+
+
+def _check_widths(widths: Ints, lines: Ints, path: Path) -> None:
+    odd = int((widths != widths[0]).argmax())
+    if widths[odd] != widths[0]:
+        raise ValueError(f"{path}, line {lines[odd]}: {count(int(widths[odd]), 'column')}, but line {lines[0]} has {widths[0]}")
+
+
+def _from_quoted(path: Path, texts: list[str], lines: Ints, delimiter: bytes | None) -> Table:
     mark = " " if delimiter is None else delimiter.decode()
-    rows = list(csv.reader([line.decode() for line in lines], delimiter=mark, skipinitialspace=True))
-    return [field.strip().encode() for row in rows for field in row], np.array([len(row) for row in rows])
+    rows = list(csv.reader(texts, delimiter=mark, skipinitialspace=True))
+    if len(rows) != len(lines):
+        raise ValueError(f"{path}: a quoted field runs over the end of its line")
+    _check_widths(np.array([len(row) for row in rows]), lines, path)
+    columns = zip(*rows, strict=True)
+    return Table(path, tuple(np.array([field.strip().encode() for field in column]) for column in columns), lines)
 
 
 def _integers(column: Array) -> Ints | None:

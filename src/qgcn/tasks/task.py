@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 import torch
 from torch import Tensor
 
+from qgcn.data import undirected
 from qgcn.manifolds import Space
 from qgcn.models import Capabilities, Encoder
 from qgcn.nn import Adjacency, Aggregation, SparseMatrix
@@ -102,8 +103,8 @@ class Task(ABC, Generic[ConfigT]):
     ) -> None:
         if data.num_nodes is None or data.num_nodes < 2:
             raise ValueError(f"a graph needs at least 2 nodes, got {data.num_nodes}")
-        self.source = data
-        self.data = data
+        self.source = data  # as it was given: with the user's direction
+        self.data = data if self.directed else undirected(data)
         self.config = config
         self.device = torch.device(device)
         self.num_nodes = int(data.num_nodes)

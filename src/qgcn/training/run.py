@@ -94,7 +94,7 @@ class Run:
 
     @property
     def data(self) -> "Data":
-        """The graph, as it was read."""
+        """The graph, as the task uses it."""
         return self.task.data
 
     @property
@@ -296,6 +296,8 @@ def load_run(folder: str | Path, *, device: str | None = None) -> Run:
 def _problem(config: Config, data: "Data | None", split: dict[str, Tensor] | None, device: torch.device) -> Task[Any]:
     if data is None:
         data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels)
+    elif split is None:  # not from a folder of ours
+        data = as_data(data, split_seed=config.split_seed)
     return find_task(config.task)(data, config, split=split, device=device)
 
 

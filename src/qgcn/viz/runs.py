@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from qgcn.data import as_data
+from qgcn.data import as_data, undirected
 from qgcn.embedding import load_embedding
 from qgcn.files import load_tensors
 from qgcn.manifolds import Space
@@ -96,7 +96,8 @@ def read_run(
 
 def _graph(config: Config) -> "tuple[Data | None, str]":
     try:
-        return as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels), ""
+        data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels)
+        return undirected(data), ""
     except (OSError, ValueError) as error:
         return None, " ".join(str(error).split())
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from qgcn import metrics
+from qgcn.data import undirected
 from qgcn.kernels import nearest_neighbours
 from qgcn.manifolds import Space
 from qgcn.tasks.insights import Column, Quality, by_class, by_degree
@@ -137,6 +138,7 @@ def embed(
     columns = list(extra or [])
     edges: np.ndarray[Any, Any] | None = None
     if data is not None:
+        data = undirected(data)
         edges = _once(data.edge_index)
         columns = _classes(data) + columns + _structure(data, edges, tell)
     kept = points.isfinite().all(1)

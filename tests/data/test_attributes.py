@@ -1,0 +1,112 @@
+"""Features and labels, by id or by order, and what does not fit."""
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+
+from graphs import pairs
+from qgcn.data import read_graph
+
+
+def test_features_and_labels_find_their_nodes_by_id(write):
+    data = read_graph(
+        write("c,a\nb,c\n"),
+        features=write("id,height,width\nb,1,2\nc,3,4\nq,5,6\na,7,8\n", "features.csv"),
+        labels=write("node,label\nq,red\na,blue\nb,red\n", "labels.csv"),
+    )
+    assert data.node_ids.tolist() == ["a", "b", "c", "q"]  # q is known from the features
+    assert data.x.tolist() == [[7, 8], [1, 2], [3, 4], [5, 6]]
+    assert data.y.tolist() == [0, 1, -1, 1]
+    assert data.classes == ["blue", "red"]
+    assert pairs(data) == {frozenset("ac"), frozenset("bc")}
+    assert not (data.train_mask | data.val_mask | data.test_mask)[2]
+    assert "1 isolated node kept" in data.remarks
+
+
+def test_features_without_header_and_integer_ids(write):
+    data = read_graph(
+        write("10,20\n20,30\n30,40\n"),
+        features=write("30\t3\n10\t1\n20\t2\n40\t4\n", "f.tsv"),
+        labels=write("20 7\n10 7\n30 -1\n40 5\n", "l.txt"),
+    )
+    assert data.x.tolist() == [[1], [2], [3], [4]]
+    assert data.node_ids.tolist() == [10, 20, 30, 40]
+    assert data.y.tolist() == [1, 1, -1, 0]
+    assert data.classes == ["5", "7"]
+
+
+def test_arrays_stand_in_the_order_of_the_nodes(write, tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(10).reshape(5, 2))
+    data = read_graph(write("0,1\n1,3\n"), features=tmp_path / "x.npy", labels=np.array([0, 1, 0, 1, 1]))
+    assert data.num_nodes == 5
+    assert data.x[3].tolist() == [6, 7]
+    assert pairs(data) == {frozenset((0, 1)), frozenset((1, 3))}
+    data = read_graph(torch.tensor([[0], [1]]), features=torch.ones(4, 1))
+    assert data.num_nodes == 4
+    assert read_graph(torch.tensor([[0], [1]]), num_nodes=7).num_nodes == 7
+    assert read_graph(write("0,5\n"), num_nodes=7).num_nodes == 7
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ("id,a\na,1\nb,2\n", r"f\.csv has no features for node 'c'$"),
+        ("a,1\n", r"f\.csv has no features for node 'b' and 1 other$"),
+        ("id,size\na,1\nb,nan\nc,2\n", r"f\.csv, line 3: column 'size' of node 'b' is nan$"),
+        ("a,1,2\nb,3,-inf\nc,2,3\n", r"f\.csv, line 2: column 3 of node 'b' is -inf$"),
+        ("a,1\nb,tall\nc,2\n", r"f\.csv, line 2: column 2 must be a number, got 'tall'$"),
+        ("a,1\nb,\nc,2\n", r"f\.csv, line 2: column 2 must be a number, got ''$"),
+        ("a,1\nb,2\na,3\nc,1\n", r"f\.csv, line 3: node 'a' is given a second time$"),
+        ("a\nb\nc\n", r"f\.csv has 1 column: expected the id of a node, then its features$"),
+    ],
+)
+def test_bad_features_are_refused(write, features, message):
+    with pytest.raises(ValueError, match=message):
+        read_graph(write("a,b\nb,c\n"), features=write(features, "f.csv"))
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (np.ones((3, 2, 1)), r"features must have shape \(N, F\), got \(3, 2, 1\)"),
+        (np.array([["x"], ["y"], ["z"]]), "features must hold numbers"),
+        (np.array([[1.0, 2.0], [3.0, np.inf], [0, 0]]), "features: row 1, column 1 is inf"),
+        (np.ones((2, 2)), "features has 2 rows, for nodes 0 to 1, but the graph has a node 2"),
+        ([[1], [2, 3]], "features must be an array, got rows of different lengths"),
+        ("f.pdf", "cannot read features from f.pdf"),
+    ],
+)
+def test_bad_feature_arrays_are_refused(write, features, message):
+    with pytest.raises(ValueError, match=message):
+        read_graph(write("0,1\n1,2\n"), features=features)
+
+
+def test_arrays_do_not_fit_named_nodes(write):
+    with pytest.raises(ValueError, match="features has no ids, but nodes have names such as 'a': give a CSV with ids"):
+        read_graph(write("a,b\n"), features=np.ones((2, 2)))
+    with pytest.raises(ValueError, match=r"num_nodes is for ids 0 \.\. N - 1, but .* has names such as 'a'"):
+        read_graph(write("a,b\n"), num_nodes=4)
+    with pytest.raises(ValueError, match="num_nodes must be 3, the number of nodes of the graph, got 4"):
+        read_graph(nx.cycle_graph(3), num_nodes=4)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("a,1\nq,2\n", r"l\.csv, line 2: node 'q' has a label, but is not in the graph$"),
+        ("a,1\na,2\n", r"l\.csv, line 2: node 'a' is given a second time$"),
+        ("a\nb\n", r"l\.csv has 1 column: expected two, the id of a node and its label$"),
+        ("a,1,2\n", r"l\.csv has 3 columns"),
+        ("a,-1\nb,-1\n", r"l\.csv has no label at all$"),
+        ("a,1\nb,1\n", "needs at least 3 labelled nodes, got 2"),
+    ],
+)
+def test_bad_labels_are_refused(write, labels, message):
+    with pytest.raises(ValueError, match=message):
+        read_graph(write("a,b\nb,c\n"), labels=write(labels, "l.csv"))
+
+
+def test_integer_ids_refuse_names(write):
+    with pytest.raises(ValueError, match=r"l\.csv, line 3: node 'x' is not in the graph, whose ids are integers"):
+        read_graph(write("0,1\n1,2\n"), labels=write("id,label\n0,a\nx,b\n", "l.csv"))

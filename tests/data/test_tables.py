@@ -1,0 +1,133 @@
+"""Text tables: every division of columns, line numbers, integers and numbers; NumPy and SciPy files."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qgcn.data.tables import read_arrays, read_bytes, read_table, sparse_from, suffix_of
+
+
+def fields(table):
+    return [[value.decode() for value in column.tolist()] for column in table.columns]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "lines"),
+    [
+        ("a,b\nc,d\n", [["a", "c"], ["b", "d"]], [1, 2]),
+        ("a,b\r\nc,d", [["a", "c"], ["b", "d"]], [1, 2]),
+        ("a,b\rc,d\r", [["a", "c"], ["b", "d"]], [1, 2]),
+        ("\ufeffa;b\n", [["a"], ["b"]], [1]),
+        ("# one\n\na\tb c\n  % two\n\t\n d \t\n", [["a", "d"], ["b c", ""]], [3, 6]),
+        ("\ta\n1\t2\n", [["", "1"], ["a", "2"]], [1, 2]),
+        (" a   b \nc\td\n", [["a", "c"], ["b", "d"]], [1, 2]),
+        ("a,b;c\nd,e;f\n", [["a", "d"], ["b;c", "e;f"]], [1, 2]),
+        (" , \nx,\n", [["", "x"], ["", ""]], [1, 2]),
+        ('"a, b" , c\n# "\nd,"e"\n', [["a, b", "d"], ["c", "e"]], [1, 3]),
+        ("é,東京\nC# club,%\n", [["é", "C# club"], ["東京", "%"]], [1, 2]),
+        ("alone\n", [["alone"]], [1]),
+    ],
+)
+def test_fields_and_lines_are_found(write, text, columns, lines):
+    table = read_table(write(text))
+    assert fields(table) == columns
+    assert table.lines.tolist() == lines
+    assert len(table) == len(lines)
+
+
+words = st.text(st.characters(codec="utf-8", exclude_characters='\0\r\n\t\v\f ,;"#%\x85\xa0', exclude_categories=("Z", "Cc")))
+
+
+@given(rows=st.lists(st.tuples(words, words, words), min_size=1), mark=st.sampled_from([",", ";", "\t", " ; ", ", "]))
+def test_fields_survive_a_round_trip(tmp_path_factory, rows, mark):
+    if any(not "".join(row) for row in rows) and mark == "\t":
+        return  # a line of tabs alone is blank
+    path = tmp_path_factory.mktemp("round") / "t.csv"
+    path.write_bytes("".join(mark.join(row) + "\n" for row in rows).encode())
+    assert fields(read_table(path)) == [list(column) for column in zip(*rows, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"graph\.csv is empty$"),
+        ("\n \n# nothing\n", r"graph\.csv is empty: it has only comments and blank lines$"),
+        ("a,b\n# c\nb,c,d\n", r"graph\.csv, line 3: 3 columns, but line 1 has 2$"),
+        ("# c\na b\n\nb\n", r"graph\.csv, line 4: 1 column, but line 2 has 2$"),
+        (b"a,b\n\xff\xfe,c\n", r"graph\.csv, line 2: not UTF-8 text \(byte 0xff\)$"),
+        (b"\x89PNG\r\n\x00\x01", r"graph\.csv is not a text file: it has a zero byte in line 2$"),
+        ('a,b\n"b,c\n', r"graph\.csv, line 2: 1 column, but line 1 has 2$"),
+        ('a,b\n"b,c\nd",e\n', r"graph\.csv: a quoted field runs over the end of its line$"),
+    ],
+)
+def test_what_is_no_table_is_refused_in_one_line(write, content, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        read_table(write(content))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (["0", "-5", "123456789012345678"], [0, -5, 123456789012345678]),
+        (["-0"], [0]),
+        (["7", "007"], None),
+        (["1", ""], None),
+        (["1", "-"], None),
+        (["1", "1.0"], None),
+        (["1", "+1"], None),
+        (["1234567890123456789"], None),  # might not fit 64 bits
+        (["1", "x"], None),
+    ],
+)
+def test_integers_are_those_plainly_written(write, column, expected):
+    found = read_table(write("".join(f"{value},a\n" for value in column))).integers([0])
+    assert found is None if expected is None else found[0].tolist() == expected
+
+
+@given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1, max_size=30))
+def test_integers_survive_a_round_trip(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("round") / "t.csv"
+    path.write_text("".join(f"{value},\n" for value in values))
+    assert read_table(path).integers([0])[0].tolist() == values
+
+
+def test_numbers_are_parsed_and_the_bad_one_is_named(write):
+    table = read_table(write("# x\na,1.5\n\nb,-2e3\nc,inf\n"))
+    assert table.numbers(1, "a size").tolist() == [1.5, -2000, np.inf]
+    with pytest.raises(ValueError, match=r"graph\.csv, line 2: a size must be a number, got 'a'$"):
+        table.numbers(0, "a size")
+
+
+def test_rows_keep_their_lines(write):
+    table = read_table(write("id,n\n# x\na,1\nb,2\n"))
+    rest = table.without_header()
+    assert fields(rest) == [["a", "b"], ["1", "2"]]
+    assert rest.at(1).endswith("graph.csv, line 4")
+    assert fields(table.row(1)) == [["a"], ["1"]]
+    assert table.is_number(1, 1)
+    assert not table.is_number(0, 1)
+
+
+def test_gzip_is_looked_through(write):
+    assert suffix_of(Path("A.CSV.gz")) == ".csv"
+    assert read_bytes(write(gzip.compress(b"x"), "a.csv.gz")) == b"x"
+    with pytest.raises(ValueError, match=r"a\.csv\.gz is not a gzip file"):
+        read_bytes(write(b"x", "a.csv.gz"))
+
+
+def test_arrays_and_matrices_are_read_and_pickles_are_not(tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(2))
+    assert list(read_arrays(tmp_path / "a.npy")) == [""]
+    sp.save_npz(tmp_path / "m.npz", sp.csr_matrix(np.eye(3)))
+    arrays = read_arrays(tmp_path / "m.npz")
+    np.testing.assert_array_equal(sparse_from(arrays, tmp_path / "m.npz").toarray(), np.eye(3))
+    assert sparse_from({"x": np.eye(2)}, tmp_path) is None
+    np.save(tmp_path / "o.npy", np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match=r"o\.npy holds pickled Python objects, which are never read"):
+        read_arrays(tmp_path / "o.npy")
