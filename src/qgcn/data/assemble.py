@@ -93,12 +93,13 @@ def undirected(data: "Data") -> "Data":
     Laws: the argument stays as it is; an undirected graph is returned itself; all that is not edges is kept.
 
     Args:
-        data: A graph as :func:`qgcn.data.load` and :func:`qgcn.data.read_graph` return it.
+        data: A graph as :func:`qgcn.data.load` and :func:`qgcn.data.read_graph` return it; ``directed`` is believed if it is
+            set, and found out otherwise.
 
     Returns:
         ``edge_index`` sorted, ``directed`` false; ``remarks`` say how many edges were given in one direction.
     """
-    if not data.get("directed", True) or not _is_directed(data):
+    if not (_is_directed(data) if data.get("directed") is None else data.directed):
         return data
     size = int(data.num_nodes or 0)
     i, j = data.edge_index.cpu().numpy()
@@ -106,14 +107,14 @@ def undirected(data: "Data") -> "Data":
     keys = _distinct(pairs)
     low, high = keys // size, keys % size
     both = np.concatenate((keys, (high * size + low)[low != high]))
-    order = np.argsort(both)
+    ordered = np.sort(both)
     made = copy(data)
-    made.edge_index = torch.from_numpy(np.stack((both[order] // size, both[order] % size))).to(data.edge_index.device)
+    made.edge_index = torch.from_numpy(np.stack((ordered // size, ordered % size))).to(data.edge_index.device)
     one_way = len(both) - len(_distinct(i * size + j))
     remark = f"{count(one_way, 'edge')} given in one direction, now in both"
     if data.get("edge_weight") is not None:
         mean = _means(data.edge_weight.cpu().numpy(), np.searchsorted(keys, pairs), len(keys))
-        made.edge_weight = torch.from_numpy(np.concatenate((mean, mean[low != high]))[order]).to(data.edge_weight)
+        made.edge_weight = torch.from_numpy(np.concatenate((mean, mean[low != high]))[np.argsort(both)]).to(data.edge_weight)
         if not one_way:
             remark = "weights of the two directions averaged"
     made.remarks = list(dict.fromkeys((*(data.get("remarks") or ()), remark)))
