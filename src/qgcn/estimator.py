@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qgcn.analysis.signature import RUNGS, Suggestion, auto_space, suggest_signature
 from qgcn.data import as_data
+from qgcn.manifolds import candidate_spaces
 from qgcn.models.named import lives_in
 from qgcn.training.config import Config
 from qgcn.training.run import Run
@@ -157,16 +158,9 @@ def _suggest(data: "Data", dim: int, values: dict[str, Any]) -> Suggestion:
         data,
         dim,
         task=named.task,
-        spaces=[space for space in _few_spaces(dim) if lives_in(named.model, space)],
+        spaces=[space for space in candidate_spaces(dim, few=True) if lives_in(named.model, space)],
         rungs=RUNGS[named.task][:ROUNDS],
         options={name: value for name, value in values.items() if name not in fixed},
         trial_nodes=TRIAL_NODES,
         seed=named.seed,
     )
-
-
-def _few_spaces(dim: int) -> list[str]:
-    """Return some spaces of each kind: ``Q`` with 1, 2, 4, ... time dimensions, ``E``, ``H``, ``S``, and one product."""
-    times = [1 << k for k in range(dim.bit_length()) if 1 << k < dim]
-    half = dim // 2
-    return [f"Q{dim - t},{t}" for t in times] + [f"E{dim}", f"H{dim}", f"S{dim}", f"H{half}xS{dim - half}"]

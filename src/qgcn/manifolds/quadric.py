@@ -1,8 +1,9 @@
 r"""The spaces cut out of flat space by :math:`\langle x, x\rangle = \beta`: pseudo-hyperboloids, hyperboloids, spheres."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import geoopt
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from qgcn import geometry, kernels
 from qgcn.kernels import Factor
-from qgcn.manifolds.base import Space, check_dim
+from qgcn.manifolds.base import Family, Space, check_dim
 from qgcn.numerics import bounded_negative, free_parameter
 
 __all__ = ["Hyperboloid", "PseudoHyperboloid", "Quadric", "Sphere"]
@@ -68,6 +69,28 @@ class Quadric(Space):
 
     def extra_repr(self) -> str:
         return f"beta={self.beta.item():.4g}, learnable={self.learnable}"
+
+    # --- what the space is ---------------------------------------------------------------------------------------
+
+    _sign: ClassVar[int] = 1
+    """Sign of the sectional curvature, relative to that of beta."""
+
+    @property
+    def curvatures(self) -> tuple[float, ...]:
+        return (float(1 / self.beta.detach()) * self._sign,)
+
+    def with_curvatures(self, values: Sequence[float]) -> Self:
+        (value,) = self._check_curvatures(values)
+        if not value * self._sign < 0:
+            raise ValueError(f"the curvature of {self} must be {'negative' if self._sign > 0 else 'positive'}, got {value:g}")
+        return self._with_beta(-1 / abs(value))
+
+    @abstractmethod
+    def _with_beta(self, beta: float) -> Self:
+        """Return the same space with another beta, which is not learned."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return super().as_dict() | {"beta": self.beta.item()}
 
     # --- geoopt's protocol ---------------------------------------------------------------------------------------
 
@@ -199,6 +222,8 @@ class PseudoHyperboloid(Quadric):
         learnable: Make beta a parameter.
     """
 
+    kind: ClassVar[str] = "Q"
+
     def __init__(self, space_dim: int, time_dim: int, beta: float = -1.0, learnable: bool = False) -> None:
         space_dim, time_dim = check_dim(space_dim, "space_dim", 0), check_dim(time_dim, "time_dim")
         super().__init__(space_dim + time_dim, time_dim, beta, learnable)
@@ -206,6 +231,32 @@ class PseudoHyperboloid(Quadric):
 
     def __str__(self) -> str:
         return f"Q{self.space_dim},{self.time_dim}"
+
+    @property
+    def family(self) -> Family:
+        return "spherical" if self.space_dim == 0 else "hyperbolic" if self.time_dim == 1 else "indefinite"
+
+    def describe(self) -> str:
+        if self.family == "spherical":
+            return f"a sphere ({self.dim} dimensions)"
+        if self.family == "hyperbolic":
+            return f"hyperbolic space ({self.dim} dimensions), which has room for trees"
+        return (
+            f"a pseudo-hyperboloid with {self.space_dim} space and {self.time_dim} time dimensions, "
+            "which has room for trees and for cycles"
+        )
+
+    def confined(self) -> Tensor:
+        at, time = torch.arange(self.ambient_dim), self.time_dim
+        if self.family != "indefinite":
+            return super().confined()
+        return (at > 0) & (at < time) if time <= self.space_dim else at >= time
+
+    def straight(self) -> Tensor:
+        return (torch.arange(self.ambient_dim) > 0) & (self.time_dim == 1)
+
+    def _with_beta(self, beta: float) -> Self:
+        return type(self)(self.space_dim, self.time_dim, beta)
 
     def fold0(self, u: Tensor) -> Tensor:
         self._check(u=u)
@@ -253,12 +304,27 @@ class Hyperboloid(Quadric):
         learnable: Make beta a parameter.
     """
 
+    kind: ClassVar[str] = "H"
+
     def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
         dim = check_dim(dim)
         super().__init__(dim + 1, 1, beta, learnable)
 
     def __str__(self) -> str:
         return f"H{self.dim}"
+
+    @property
+    def family(self) -> Family:
+        return "hyperbolic"
+
+    def describe(self) -> str:
+        return f"hyperbolic space ({self.dim} dimensions)"
+
+    def from_origin(self, x: Tensor) -> Tensor:
+        return self.dist(x, geometry.pole(self.ambient_dim, beta=self.beta, like=x))
+
+    def _with_beta(self, beta: float) -> Self:
+        return type(self)(self.dim, beta)
 
     def projx(self, x: Tensor) -> Tensor:
         self._check(x=x)
@@ -313,12 +379,28 @@ class Sphere(Quadric):
         learnable: Make beta a parameter.
     """
 
+    kind: ClassVar[str] = "S"
+    _sign: ClassVar[int] = -1
+
     def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
         dim = check_dim(dim)
         super().__init__(dim + 1, dim + 1, beta, learnable)
 
     def __str__(self) -> str:
         return f"S{self.dim}"
+
+    @property
+    def family(self) -> Family:
+        return "spherical"
+
+    def describe(self) -> str:
+        return f"a sphere ({self.dim} dimensions)"
+
+    def from_origin(self, x: Tensor) -> Tensor:
+        return self.dist(x, geometry.pole(self.ambient_dim, beta=self.beta, like=x))
+
+    def _with_beta(self, beta: float) -> Self:
+        return type(self)(self.dim, beta)
 
     def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
         return -super().inner(x, u, v, keepdim=keepdim)

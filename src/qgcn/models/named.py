@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import GAT, GCN, MLP, GraphSAGE, SGConv
 
-from qgcn.manifolds import Euclidean, Hyperboloid, Product, Space, Sphere, Stereographic, parse_space
+from qgcn.manifolds import Space, parse_space
 from qgcn.models.shallow import Coordinates
 from qgcn.models.tangent import TangentNetwork
 from qgcn.nn import adjacency
@@ -135,7 +135,7 @@ Encoder = TangentNetwork | EuclideanNetwork | Coordinates
 
 def _euclidean(space: Space | str, kind: str) -> Space:
     space = parse_space(space) if isinstance(space, str) else space
-    if not isinstance(space, Euclidean):
+    if not _flat(space):
         raise ValueError(f"{kind} lives in a Euclidean space such as E16, got {space}")
     return space
 
@@ -144,17 +144,20 @@ def _anywhere(_: Space) -> bool:
     return True
 
 
+def _flat(space: Space) -> bool:
+    return space.kind == "E"
+
+
 def _hyperbolic(space: Space) -> bool:
-    return isinstance(space, Hyperboloid)
+    return space.kind == "H"
 
 
 def _constant_curvature(space: Space) -> bool:
-    factors = space.manifolds if isinstance(space, Product) else [space]
-    return all(isinstance(factor, (Hyperboloid, Sphere, Stereographic, Euclidean)) for factor in factors)
+    return all(part.kind in ("H", "S", "K", "E") for part in space.parts)
 
 
 def _flat_or_sphere(space: Space) -> bool:
-    return isinstance(space, (Euclidean, Sphere))
+    return space.kind in ("E", "S")
 
 
 # name: whether it convolves, where it lives, in words, and where by default
@@ -165,10 +168,10 @@ MODELS: dict[str, tuple[bool, Callable[[Space], bool], str, str]] = {
     "hnn": (False, _hyperbolic, "a hyperbolic space such as H16", "H16"),
     "kappa-gcn": (True, _constant_curvature, "H, S, K, E or a product of them such as H8xS8", "H8xS8"),
     "gcn": (True, _flat_or_sphere, "a Euclidean space or a sphere such as E16, S16", "E16"),
-    "gat": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
-    "sage": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
-    "sgc": (True, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
-    "mlp": (False, lambda space: isinstance(space, Euclidean), "a Euclidean space such as E16", "E16"),
+    "gat": (True, _flat, "a Euclidean space such as E16", "E16"),
+    "sage": (True, _flat, "a Euclidean space such as E16", "E16"),
+    "sgc": (True, _flat, "a Euclidean space such as E16", "E16"),
+    "mlp": (False, _flat, "a Euclidean space such as E16", "E16"),
     "shallow": (False, _anywhere, "any space", "Q8,2"),
 }
 
@@ -223,7 +226,7 @@ def build(name: str, in_features: int, space: Space | str | None = None, **optio
         _refuse(name, options, taken | {"layers"}, "it learns coordinates, not layers")
         return Coordinates(in_features, space, **{key: options[key] for key in taken & options.keys()})
     options = {key: value for key, value in options.items() if key != "confine"}
-    if name in EuclideanNetwork.KINDS and isinstance(given, Euclidean):
+    if name in EuclideanNetwork.KINDS and _flat(given):
         taken = {"layers", "hidden", "activation", "dropout", "feature_dropout"}
         _refuse(name, options, taken, "it is PyTorch Geometric's own")
         return EuclideanNetwork(name, in_features, space, **{key: options[key] for key in taken & options.keys()})

@@ -149,5 +149,5 @@ class TangentNetwork(nn.Module):
 
 def _projection(in_features: int, space: Space, beta: float, learnable: bool, perturbation: float) -> DoubleProjection:
     """Choose the pseudo-hyperboloid of the features: the times of the first layer, all other features in space."""
-    time = min(getattr(space, "time_dim", 1), in_features)  # one where the layer's space has none to count
+    time = min(max(1, space.time_dim), in_features)  # one where the layer's space has none to count
     return DoubleProjection(parse_space(f"Q{in_features - time},{time}", beta=beta, learnable=learnable), perturbation)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from qgcn.data import degree_one_hot
-from qgcn.manifolds import Space, Stereographic
+from qgcn.manifolds import Space
 from qgcn.models import Coordinates, Encoder, EuclideanNetwork, TangentNetwork, build
 from qgcn.nn import DoubleProjection, Dropout, EdgeDropout, Field, adjacency, to_csr
 
@@ -219,15 +219,15 @@ class Task(ABC):
         with torch.random.fork_rng(devices=[]):
             modules = list(self.build_predictor().modules())
         drops = any(isinstance(module, Dropout) and module.p > 0 for module in modules)
-        # geoopt's branch on what is in a tensor, and attention asks how many edges there are: both wait for the device
-        waits = any(isinstance(module, Stereographic) for module in modules) or self.options.get("attention", False)
-        return not drops and not waits
+        # some spaces branch on what is in a tensor, and attention asks how many edges there are: both wait for the device
+        waits = any(isinstance(module, Space) and not module.traceable for module in modules)
+        return not (drops or waits or self.options.get("attention", False))
 
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch: all randomness must be keyed, and vmap know every operation."""
         modules = list(self.build_predictor().modules())
         unkeyed = any(isinstance(module, DoubleProjection) and module.perturbation > 0 for module in modules)
-        scripted = any(isinstance(module, Stereographic) for module in modules)  # geoopt's scripted functions refuse vmap
+        scripted = any(isinstance(module, Space) and not module.traceable for module in modules)  # they refuse vmap
         return self.batchable and self.keyed and not unkeyed and not scripted
 
 
