@@ -3,7 +3,7 @@
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from qgcn.analysis.curvature import Curvature, sectional_curvature
-from qgcn.analysis.explanation import explain, kind_of
-from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
-from qgcn.analysis.spectrum import Spectrum, distance_spectrum
+from qgcn.analysis.explanation import explain
+from qgcn.analysis.measurements import Measurements, measure
 from qgcn.data.hops import Shape
-from qgcn.manifolds import parse_space
+from qgcn.manifolds import Family, candidate_spaces, parse_space
+from qgcn.progress import Progress, silent
 from qgcn.training.config import OF_TASK, Config
 from qgcn.training.loop import Diverged, Trainer
 from qgcn.training.run import Run
@@ -24,7 +23,7 @@ from qgcn.training.run import Run
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Rung", "Suggestion", "Trial", "auto_space", "candidate_spaces", "suggest_signature"]
+__all__ = ["Rung", "Suggestion", "Trial", "auto_space", "suggest_signature"]
 
 TOLERANCE, NAMED = 0.005, 0.01
 """A simpler space whose score is so close to the best one's is as good; the second figure is for the kind that the measurements
@@ -112,31 +111,12 @@ class Suggestion:
     sweep_cost: int
     seconds: float
     nodes: int
-    measured: tuple[Hyperbolicity, Curvature, Spectrum] = field(repr=False)
+    measured: Measurements = field(repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the measurements, as JSON can hold it."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "measured"}
         return fields | {"ranking": [asdict(trial) for trial in self.ranking], "reasons": list(self.reasons)}
-
-
-Listener = Callable[[str, int, int], None]
-"""Is told which space is tried, how many epochs are done and how many there are at most."""
-
-
-def candidate_spaces(dim: int) -> list[str]:
-    """Return the spaces that are compared: ``Q`` with every ``t``, ``E``, ``H``, ``S``, and products of two halves.
-
-    Dimensions are counted as in the paper's tables, ``Q7,3``, ``E10``, ``H10``, ``S10``, ``H5xS5`` for 10: ``Q9,1`` and
-    ``Q0,10`` are hyperbolic space and the sphere with one dimension less.
-
-    Args:
-        dim: Number of dimensions, at least 2.
-    """
-    if dim < 2:
-        raise ValueError(f"dim must be at least 2, got {dim}")
-    spaces = [f"Q{dim - t},{t}" for t in range(1, dim + 1)] + [f"E{dim}", f"H{dim}", f"S{dim}"]
-    return spaces + [f"{a}{dim // 2}x{b}{dim - dim // 2}" for a, b in ("HH", "HS", "SS")]
 
 
 def auto_space(name: str) -> int | None:
@@ -167,8 +147,8 @@ def suggest_signature(
     seconds: float | None = None,
     seed: int = 0,
     root: str | Path | None = None,
-    measured: tuple[Hyperbolicity, Curvature, Spectrum] | None = None,
-    listener: Listener | None = None,
+    measured: Measurements | None = None,
+    progress: Progress = silent,
 ) -> Suggestion:
     """Choose a space for a graph.
 
@@ -183,9 +163,9 @@ def suggest_signature(
 
     Args:
         graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
-        dim: Number of dimensions, see :func:`candidate_spaces`.
+        dim: Number of dimensions, see :func:`qgcn.manifolds.candidate_spaces`.
         task: ``reconstruction``, ``classification`` or ``links``.
-        spaces: Names of the spaces to compare; :func:`candidate_spaces` if not given.
+        spaces: Names of the spaces to compare; :func:`qgcn.manifolds.candidate_spaces` if not given.
         rungs: The rounds; :data:`RUNGS` if not given.
         options: Further keys of :class:`qgcn.training.Config`, for all trials.
         trial_nodes: For reconstruction, whose cost grows with the square of the number of nodes: on a larger graph trials take
@@ -194,7 +174,7 @@ def suggest_signature(
         seed: First seed of the trials.
         root: Folder of the data sets.
         measured: The measurements, if they have been made already.
-        listener: Is told how trials go.
+        progress: Progress callback, in epochs of the trials.
 
     Raises:
         ValueError: The graph cannot be used for the task, or a space or option is unknown.
@@ -208,11 +188,11 @@ def suggest_signature(
     rungs = RUNGS[task] if rungs is None else rungs
     if not rungs:
         raise ValueError("rungs must hold at least one round, got none")
-    measured = measured or measure(shape, dim, seed)
+    measured = measured or measure(shape, dim, seed=seed, progress=progress)
     began = time.monotonic()
     data = _part(shape, trial_nodes, seed) if task == "reconstruction" else shape.data
     base = {"task": task, "data": str(data.name or "graph"), "seed": seed} | (options or {})
-    trials, cost, metric = _halve(names, rungs, base, data, _natural(measured), began, seconds, listener)
+    trials, cost, metric = _halve(names, rungs, base, data, _natural(measured), began, seconds, progress)
     ranking = sorted(trials.values(), key=lambda trial: (-trial.rounds, -trial.score))
     best, chosen = ranking[0], _simplest(ranking, measured)
     whole = int(data.num_nodes or 0)
@@ -241,15 +221,6 @@ def suggest_signature(
     )
 
 
-def measure(shape: Shape, dim: int, seed: int) -> tuple[Hyperbolicity, Curvature, Spectrum]:
-    """Make all measurements, sampled."""
-    return (
-        gromov_hyperbolicity(shape, seed=seed),
-        sectional_curvature(shape, seed=seed),
-        distance_spectrum(shape, dim, seed=seed),
-    )
-
-
 def _part(shape: Shape, most: int, seed: int) -> "Data":
     """Return the graph, or the nodes that a search from a random node of its largest component meets first."""
     from torch_geometric.utils import subgraph
@@ -274,10 +245,10 @@ def _halve(
     rungs: Sequence[Rung],
     base: dict[str, Any],
     data: "Data",
-    natural: str,
+    natural: Family,
     began: float,
     seconds: float | None,
-    listener: Listener | None,
+    progress: Progress,
 ) -> tuple[dict[str, Trial], int, str]:
     """Train all spaces, then the better ones for longer; return how each did, the cost, and the metric's name."""
     total = sum(rung.places(len(names)) * rung.epochs * rung.seeds for rung in rungs)
@@ -290,8 +261,7 @@ def _halve(
         for name in alive:
             if seconds is not None and trials and time.monotonic() - began > seconds:
                 break
-            if listener is not None:
-                listener(name, cost, total)
+            progress("trials", cost, total, name)
             scores, metric = _train(name, rung, base, data)
             cost += rung.epochs * rung.seeds
             first = trials[name].first if name in trials else scores[0]
@@ -302,18 +272,17 @@ def _halve(
         trials |= fresh
         if max(trial.score for trial in fresh.values()) >= SOLVED:
             break
-    if listener is not None:
-        listener("", total, total)
+    progress("trials", total, total)
     known = [trial.deviation for trial in trials.values() if not math.isnan(trial.deviation)]
     usual = statistics.fmean(known) if known else 0.0
     filled = {name: replace(t, deviation=usual) if math.isnan(t.deviation) else t for name, t in trials.items()}
     return filled, cost, metric
 
 
-def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: str) -> list[str]:
+def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: Family) -> list[str]:
     """Return the best spaces; the best of the kind that the measurements name is among them."""
     order = sorted(alive, key=lambda name: -trials[name].score)
-    kept, named = order[:places], [name for name in order if kind_of(name) == natural]
+    kept, named = order[:places], [name for name in order if parse_space(name).family == natural]
     if named and places > 1 and named[0] not in kept:
         kept[-1] = named[0]
     return kept
@@ -341,26 +310,26 @@ def _rhythm(rung: Rung) -> int:
 # --- the choice, and why ---------------------------------------------------------------------------------------------
 
 
-def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
-    """Return which Riemannian geometry is the nearer one: ``S`` if a graph is not tree-like and does not branch, else ``H``."""
-    delta, curvature, _ = measured
-    return "S" if delta.mean_relative >= CYCLIC and curvature.mean > BRANCHING else "H"
+def _natural(measured: Measurements) -> Family:
+    """Return the nearer Riemannian geometry: spherical if a graph is not tree-like and does not branch, else hyperbolic."""
+    branches = measured.curvature is not None and measured.curvature.mean <= BRANCHING
+    return "spherical" if measured.hyperbolicity.mean_relative >= CYCLIC and not branches else "hyperbolic"
 
 
-def _is_plain(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> bool:
+def _is_plain(measured: Measurements) -> bool:
     """Tell whether that is beyond doubt: nothing but a tree, or no tree at all."""
-    return measured[0].mean_relative <= TREE or _natural(measured) == "S"
+    return measured.hyperbolicity.mean_relative <= TREE or _natural(measured) == "spherical"
 
 
-def _simplest(ranking: list[Trial], measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> Trial:
+def _simplest(ranking: list[Trial], measured: Measurements) -> Trial:
     """Return the simplest space that is as good as the best of those that went furthest."""
     best, natural = ranking[0], _natural(measured)
 
     def is_good(trial: Trial) -> bool:
-        named = _is_plain(measured) and kind_of(trial.space) == natural
+        named = _is_plain(measured) and parse_space(trial.space).family == natural
         slack = max(NAMED if named else TOLERANCE, math.hypot(best.deviation, trial.deviation))
         return trial.rounds == best.rounds and trial.score >= best.score - slack
 
-    order = {"product": 2, "Q": 3} | {kind: 0 if kind == natural else 1 for kind in "EHS"}
+    order: dict[Family, int] = {natural: 0, "product": 2, "indefinite": 3, "other": 3}
     good = [trial for trial in ranking if trial is best or is_good(trial)]
-    return min(good, key=lambda trial: (order[kind_of(trial.space)], -trial.score))
+    return min(good, key=lambda trial: (order.get(parse_space(trial.space).family, 1), -trial.score))

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from qgcn.cli.console import progress_bars
 from qgcn.training.config import OF_TASK, Config, defaults_of, read_config
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _command(task: str) -> Callable[..., None]:
 
             return Run.start(config, _free_folder(config) if out is None else out)
 
-        _go(prepare)
+        run_and_show(prepare)
 
     parameters = [
         _option("config", Path, "YAML file of keys; flags override it.", "FILE"),
@@ -97,16 +98,10 @@ def _chosen(values: dict[str, Any], task: str) -> dict[str, str]:
         return {}
     data = as_data(values["data"], **{name: values[name] for name in ("split_seed", "features", "labels") if name in values})
     console = Console()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     fixed = ("task", "data", "features", "labels", "space", "epochs", "seeds", "eval_every", "patience", "start", "seed")
     options = {name: value for name, value in values.items() if name not in fixed}
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
-        bar = bars.add_task("choosing a space", total=None)
-
-        def listen(name: str, done: int, total: int) -> None:
-            bars.update(bar, completed=done, total=total, description=f"choosing a space: {name}")
-
-        found = suggest_signature(data, dim, task=task, options=options, seed=values.get("seed", 0), listener=listen)
+    with progress_bars(console) as progress:
+        found = suggest_signature(data, dim, task=task, options=options, seed=values.get("seed", 0), progress=progress)
     console.print(f"{space}: {found.sentence}", highlight=False, soft_wrap=True)
     return {"space": found.space}
 
@@ -171,7 +166,7 @@ def resume(
             check_same(saved.model_dump(), _checked({"task": saved.task, **read_config(config)}, config), folder)
         return Run.resume(folder)
 
-    _go(prepare)
+    run_and_show(prepare)
 
 
 def _checked(values: dict[str, Any], file: Path | None, flags: Any = ()) -> Config:
@@ -195,7 +190,7 @@ def _free_folder(config: Config) -> Path:
     return folder
 
 
-def _go(prepare: Callable[[], "Run"]) -> None:
+def run_and_show(prepare: Callable[[], "Run"]) -> None:
     """Prepare a run, train it, show what came out; a wish to stop is answered with the way to go on."""
     console = Console()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())

@@ -5,7 +5,8 @@ from qgcn.manifolds.candidates import candidate_spaces, spaces_of_dimension
 from qgcn.manifolds.flat import Euclidean, Stereographic
 from qgcn.manifolds.names import parse_space, register_space
 from qgcn.manifolds.product import Product
-from qgcn.manifolds.quadric import Hyperboloid, PseudoHyperboloid, Sphere
+from qgcn.manifolds.quadric import PseudoHyperboloid
+from qgcn.manifolds.riemannian import Hyperboloid, Sphere
 
 __all__ = [
     "Euclidean",

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from qgcn.manifolds.base import Space
 from qgcn.manifolds.flat import Euclidean, Stereographic
 from qgcn.manifolds.product import Product
-from qgcn.manifolds.quadric import Hyperboloid, PseudoHyperboloid, Sphere
+from qgcn.manifolds.quadric import PseudoHyperboloid
+from qgcn.manifolds.riemannian import Hyperboloid, Sphere
 
 __all__ = ["parse_space", "register_space"]
 

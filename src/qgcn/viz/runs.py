@@ -13,14 +13,15 @@ from qgcn.data import as_data
 from qgcn.embedding import load_embedding
 from qgcn.files import load_tensors
 from qgcn.manifolds import Space
+from qgcn.progress import Progress, silent
 from qgcn.tasks import TASKS
 from qgcn.tasks.classification import NodeClassification
 from qgcn.tasks.insights import Column, Quality, auc_by_degree, by_class, by_degree
 from qgcn.tasks.links import LinkPrediction
 from qgcn.training.config import Config
 from qgcn.training.run import Run, config_of
-from qgcn.viz.columns import read_columns
-from qgcn.viz.subject import Curve, Score, Subject, Tell, class_names, embed
+from qgcn.viz.report.columns import read_columns
+from qgcn.viz.report.subject import Curve, Score, Subject, class_names, embed
 from qgcn.viz.words import Facts, sentences
 
 if TYPE_CHECKING:
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["read_run"]
 
+TITLES = {
+    "f1_micro": "F1 (micro)",
+    "f1_macro": "F1 (macro)",
+    "roc_auc": "ROC AUC",
+    "mrr": "MRR",
+    "map": "mAP",
+}
+ERRORS = ("distortion", "worst_distortion")
+
 
 def read_run(
     folder: str | Path,
@@ -37,16 +47,16 @@ def read_run(
     seed: int | None = None,
     columns: str | Path | None = None,
     umap: bool = True,
-    tell: Tell = lambda _: None,
+    progress: Progress = silent,
 ) -> Subject:
     """Read the folder of a run, finished or not.
 
     Args:
         folder: What ``qgcn train`` wrote.
         seed: Seed whose embedding is shown; the first one that has an embedding if not given.
-        columns: Table of more columns to colour nodes by, see :func:`qgcn.viz.columns.read_columns`.
+        columns: Table of more columns to colour nodes by, see :func:`qgcn.viz.report.columns.read_columns`.
         umap: Lay out the points with UMAP, too.
-        tell: Hears what is being done.
+        progress: Progress callback.
 
     Raises:
         OSError: The folder holds no run, or a file of it cannot be read.
@@ -60,7 +70,7 @@ def read_run(
     results = _read_json(folder / "results.json")
     curves = _curves(folder / "metrics.jsonl")
     notices = []
-    tell(f"{folder}: the graph {config.data}")
+    progress("reading", note=f"{folder}, {config.data}")
     data, why = _graph(config)
     if data is None:
         notices.append(f"The graph is not at hand ({why}): figures, scores and measurements that need it are missing.")
@@ -73,7 +83,7 @@ def read_run(
             data = None
         extra = [] if columns is None else read_columns(Path(columns), node_ids)
         more, quality = _predictions(folder, config, data, shown, notices) if data is not None else ([], [])
-        embedded, lost = embed(points, space, data, node_ids, extra=more + extra, quality=quality, umap=umap, tell=tell)
+        embedded, lost = embed(points, space, data, node_ids, extra=more + extra, quality=quality, umap=umap, progress=progress)
         notices += lost
     else:
         notices.append("There is no embedding yet: the run wrote none before it stopped.")
@@ -84,6 +94,10 @@ def read_run(
         words=sentences(facts),
         notices=notices,
         metric=TASKS[config.task].metric,
+        curve_metric="accuracy" if config.task == "classification" else "",
+        held_out=config.task != "reconstruction",
+        titles=TITLES,
+        errors=ERRORS,
         scores=_scores(results),
         seeds=[] if results is None else results.get("seeds", []),
         curves=curves,

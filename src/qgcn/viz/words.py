@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qgcn.manifolds import Euclidean, Hyperboloid, Product, PseudoHyperboloid, Space, Sphere, parse_space
+from qgcn.manifolds import Space, parse_space
 from qgcn.training.config import Config
-from qgcn.viz.subject import Curve
+from qgcn.viz.report.subject import Curve
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Facts", "describe_space", "sentences"]
+__all__ = ["Facts", "sentences"]
 
 LATE = 0.95
 """A best epoch beyond this share of all epochs is called late."""
@@ -28,24 +28,6 @@ class Facts:
     space: Space | None
 
 
-def describe_space(space: Space) -> str:
-    """Say what a space is, in words that need no geometry."""
-    if isinstance(space, Product):
-        return "a product of " + " and ".join(describe_space(factor) for factor in space.manifolds)
-    if isinstance(space, PseudoHyperboloid):
-        if space.space_dim == 0:
-            return f"a sphere ({space.time_dim - 1} dimensions)"
-        if space.time_dim == 1:
-            return f"hyperbolic space ({space.space_dim} dimensions), which has room for trees"
-        return (
-            f"a pseudo-hyperboloid with {space.space_dim} space and {space.time_dim} time dimensions, "
-            "which has room for trees and for cycles"
-        )
-    kinds = {Hyperboloid: "hyperbolic space", Sphere: "a sphere", Euclidean: "flat space"}
-    name = next((name for kind, name in kinds.items() if isinstance(space, kind)), "a space of constant curvature")
-    return f"{name} ({space.dim} dimensions)"
-
-
 def sentences(facts: Facts) -> list[str]:
     """Return what was done, how it ended, and what to make of it."""
     config, data = facts.config, facts.data
@@ -57,7 +39,7 @@ def sentences(facts: Facts) -> list[str]:
         "links": "so that points of linked nodes are near each other",
         "reconstruction": "so that the neighbours of a node are its nearest points",
     }[config.task]
-    told = [f"The model {config.model} placed the graph {graph}{size} in {config.space}, {describe_space(space)}, {aim}."]
+    told = [f"The model {config.model} placed the graph {graph}{size} in {config.space}, {space.describe()}, {aim}."]
     told.append(_course(facts))
     if facts.results is not None:
         told.append(_outcome(facts))

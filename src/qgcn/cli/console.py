@@ -1,0 +1,59 @@
+"""Progress on a terminal."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, ProgressColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+from rich.progress import Task as Bar
+from rich.text import Text
+
+__all__ = ["ProgressBars", "progress_bars"]
+
+
+class ProgressBars:
+    """Show :class:`qgcn.progress.Progress` as one bar, that of the stage in progress.
+
+    A new stage takes the place of the one before. Nothing is left at the end, and nothing is written where there is no
+    terminal: what should stay is printed by the command.
+
+    Args:
+        bars: The bars of rich.
+    """
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._stage: str | None = None
+        self._bar = TaskID(0)
+
+    def __call__(self, stage: str, done: int = 0, total: int = 0, note: str = "") -> None:
+        """Report progress; see :class:`qgcn.progress.Progress`."""
+        if stage != self._stage:
+            if self._stage is not None:
+                self._bars.remove_task(self._bar)
+            self._stage, self._bar = stage, self._bars.add_task(escape(stage), total=None)
+        text = escape(f"{stage}: {note}" if note else stage)
+        self._bars.update(self._bar, completed=done, total=total or None, description=text)
+
+
+@contextmanager
+def progress_bars(console: Console) -> Iterator[ProgressBars]:
+    """Show progress on a console while something is done.
+
+    Example:
+        >>> from rich.console import Console
+        >>> with progress_bars(Console()) as progress:
+        ...     progress("delta", 10, 20)
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), _Count(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
+        yield ProgressBars(bars)
+
+
+class _Count(ProgressColumn):
+    """How much is done, of how much; nothing if that is not known."""
+
+    def render(self, task: Bar) -> Text:
+        return Text("" if task.total is None else f"{task.completed:,.0f}/{task.total:,.0f}", style="progress.download")
