@@ -11,10 +11,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from qgcn import parse_space
-from qgcn.analysis.explanation import kind_of
-from qgcn.viz.drawing import save, styled
-from reconstruction import spaces_of
+from qgcn.manifolds import parse_space, spaces_of_dimension
+from qgcn.viz.figures import save, styled
 
 NAMES = {
     "facebook": "Facebook",
@@ -44,7 +42,7 @@ def read(path: Path) -> Scores:
 
 def best(spaces: dict[str, list[float]], kind: str) -> tuple[str, list[float]]:
     """Return the space of a kind with the highest mean."""
-    fitting = {space: values for space, values in spaces.items() if kind_of(space) == kind}
+    fitting = {space: values for space, values in spaces.items() if parse_space(space).kind == kind}
     return max(fitting.items(), key=lambda item: statistics.fmean(item[1]))
 
 
@@ -106,7 +104,7 @@ def draw(scores: Scores) -> Figure:
 
 
 def _missing(scores: Scores) -> list[str]:
-    cells = [(graph, dim, space) for graph, dims in scores.items() for dim in dims for space in spaces_of(dim)]
+    cells = [(graph, dim, space) for graph, dims in scores.items() for dim in dims for space in spaces_of_dimension(dim)]
     return [f"{space} of {graph}" for graph, dim, space in cells if space not in scores[graph][dim]]
 
 

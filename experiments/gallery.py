@@ -11,9 +11,9 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
-from qgcn.training import Config, Run, read_config
+from qgcn.training import Config, Run, load_run, read_config
 from qgcn.viz import figures
-from qgcn.viz.runs import read_run
+from qgcn.viz.report.runs import read_run
 
 CONFIG = Path(__file__).parent / "configs" / "links-cora-qgcn-Q15,1.yaml"
 RING = {"task": "reconstruction", "data": "ring-of-trees", "space": "Q1,2", "epochs": 600}

@@ -22,6 +22,7 @@ import torch
 from lightning_fabric import Fabric
 
 from qgcn.data import load
+from qgcn.manifolds import spaces_of_dimension
 from qgcn.tasks import Reconstruction
 from qgcn.training import Config, Trainer
 
@@ -81,16 +82,6 @@ def batched(runs: list[Run], size: int) -> Iterator[list[Run]]:
     yield from (runs[first : first + size] for first in range(0, len(runs), size))
 
 
-def spaces_of(dim: int) -> list[str]:
-    """Return the spaces of so many free dimensions, at least 2: flat, hyperbolic, spherical, products, every indefinite Q.
-
-    A ``Q`` has one coordinate more than dimensions; ``Q{dim},1`` and ``Q0,{dim + 1}`` are ``H{dim}`` and ``S{dim}``.
-    """
-    half = dim // 2
-    products = [f"{a}{half}x{b}{dim - half}" for a, b in ("HH", "HS", "SS")]
-    return [f"E{dim}", f"H{dim}", f"S{dim}", *products, *(f"Q{dim + 1 - t},{t}" for t in range(2, dim + 1))]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graphs", nargs="+", default=["web-edu", "power", "bio-wormnet", "facebook"])
@@ -105,7 +96,7 @@ def main() -> None:
     given = parser.parse_args()
     options: dict[str, Any] = {"epochs": given.epochs, "eval_every": given.eval_every}
     options |= {key: json.loads(value) for key, value in (pair.split("=", 1) for pair in given.set)}
-    spaces = [space for dim in given.dims for space in spaces_of(dim)] if given.dims else list(given.spaces)
+    spaces = [space for dim in given.dims for space in spaces_of_dimension(dim)] if given.dims else list(given.spaces)
     runs = [(name, space, seed, options) for seed, name, space in product(range(given.seeds), given.graphs, spaces)]
     with given.out.open("a") as out:
         for row in embed(runs, given.jobs):

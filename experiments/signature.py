@@ -14,9 +14,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from qgcn.analysis.signature import FULL, candidate_spaces, suggest_signature
+from qgcn.analysis.signature import FULL, suggest_signature
 from qgcn.data import load
 from qgcn.files import write_json
+from qgcn.manifolds import candidate_spaces
 from qgcn.training import Config, Diverged, Run
 
 FOLDER = Path(__file__).parent / "signature"

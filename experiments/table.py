@@ -9,7 +9,7 @@ import argparse
 import json
 from pathlib import Path
 
-from qgcn.training import Config, Run, read_config
+from qgcn.training import Config, Run, load_run, read_config
 
 FOLDER = Path(__file__).parent / "configs"
 

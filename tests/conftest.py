@@ -3,6 +3,8 @@ import os
 import torch
 from hypothesis import settings
 
+pytest_plugins = ["browser", "commands"]
+
 torch.set_num_threads(1)  # tests run in two processes on two cores
 
 # the same examples in every run: a failure seen once is seen again

@@ -6,7 +6,7 @@ import torch
 from qgcn.data import read_graph
 from qgcn.manifolds import parse_space
 from qgcn.tasks.insights import Column
-from qgcn.viz.subject import Curve, Score, Subject, embed
+from qgcn.viz.report import Curve, Score, Subject, embed
 
 HOSTILE = [
     "<script>window.hacked = true</script>",

@@ -27,7 +27,7 @@ class DegreePredictor(Predictor):
 
 @register_task
 class Degree(Task):
-    name, metric, Config = "degree", "closeness", DegreeConfig
+    name, metric, config_type = "degree", "closeness", DegreeConfig
     purpose = "Predict the degree of a node."
     aim = "so that the degree of a node can be read off its point"
 
@@ -64,7 +64,7 @@ class ScaledOptions(Options):
 class Scaled(Encoder):
     """Features through one linear map, stretched."""
 
-    Options = ScaledOptions
+    options_type = ScaledOptions
 
     def __init__(self, in_features, space, stretch=2.0):
         from qgcn import parse_space

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from qgcn.files import write_atomically
-from qgcn.manifolds import Product, Space, Sphere, Stereographic, parse_space
-from qgcn.manifolds.quadric import Quadric
+from qgcn.manifolds import Space, parse_space
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -26,7 +25,7 @@ def write_embedding(path: Path, embedding: "Embedding") -> None:
         "tangent": space.logmap0(points).cpu().numpy(),
         "node_ids": node_ids,
         "space": np.asarray(str(space)),
-        "curvature": np.asarray(_curvatures(space)),
+        "curvature": np.asarray(space.curvatures),
     }
     write_atomically(path, lambda temporary: _write_npz(temporary, content))
 
@@ -73,7 +72,7 @@ def load_embedding(path: Path) -> Embedding:
     try:
         with np.load(path, allow_pickle=False) as content:
             points, node_ids = torch.from_numpy(content["points"]), content["node_ids"]
-            space = _space_of(str(content["space"]), content["curvature"].tolist())
+            space = parse_space(str(content["space"])).with_curvatures(content["curvature"].tolist())
     except FileNotFoundError:
         raise FileNotFoundError(f"no embedding {path}") from None
     except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
@@ -84,31 +83,6 @@ def load_embedding(path: Path) -> Embedding:
             f"{path}: points of {len(node_ids)} nodes in {space} must have shape {shape}, got {tuple(points.shape)}"
         )
     return Embedding(points, space, node_ids)
-
-
-def _space_of(name: str, curvatures: list[float]) -> Space:
-    """Return the space of a name with the curvature of each of its factors; the inverse of :func:`_curvatures`."""
-    factors: list[Space] = []
-    for part, curvature in zip(name.split("x"), curvatures, strict=True):
-        space = parse_space(part)
-        if isinstance(space, Quadric):
-            space = parse_space(part, beta=-1 / abs(curvature))
-        elif isinstance(space, Stereographic):
-            space = Stereographic(space.dim, curvature)
-        factors.append(space)
-    return factors[0] if len(factors) == 1 else Product(*factors)
-
-
-def _curvatures(space: Space) -> list[float]:
-    """Return the sectional curvature of each factor of a space."""
-    factors = list(space.manifolds) if isinstance(space, Product) else [space]
-    values = []
-    for factor in factors:
-        if isinstance(factor, Quadric):
-            values.append(float(1 / factor.beta) * (-1 if isinstance(factor, Sphere) else 1))
-        else:
-            values.append(float(getattr(factor, "k", 0.0)))
-    return values
 
 
 def _write_npz(path: Path, content: dict[str, Any]) -> None:

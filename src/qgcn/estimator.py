@@ -9,10 +9,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qgcn.analysis.signature import RUNGS, Suggestion, auto_space, suggest_signature
+from qgcn.analysis.signature import Suggestion, auto_space, suggest_signature
 from qgcn.data import as_data, undirected
-from qgcn.models.named import lives_in
-from qgcn.training.config import Config
+from qgcn.manifolds import candidate_spaces
+from qgcn.models import lives_in
+from qgcn.tasks import Config, find_task
 from qgcn.training.run import Run
 
 if TYPE_CHECKING:
@@ -117,24 +118,24 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _train(self, graph: Any, y: Any) -> None:
         if self.output not in ("points", "tangent"):
             raise ValueError(f"output must be 'points' or 'tangent', got {self.output!r}")
-        data = as_data(graph, labels=y) if y is not None and self.task == "classification" else as_data(graph)
+        wanted = y is not None and find_task(self.task).needs_labels
+        data = as_data(graph, labels=y) if wanted else as_data(graph)
         given: Any = self.random_state
         seed = int(given) if isinstance(given, Integral) else int(check_random_state(given).randint(2**31 - 1))
         names = ("task", "model", "epochs", "layers", "lr", "dropout", "weight_decay", "device")
-        values = {name: getattr(self, name) for name in names if getattr(self, name) is not None} | {
-            "data": str(getattr(data, "name", "graph") or "graph")
-        }
+        values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        values["data"] = str(getattr(data, "name", "graph") or "graph")
         values |= {"space": self.space, "seed": seed} | (self.options or {})
         dim = auto_space(str(values["space"]))
         suggestion = None if dim is None else _suggest(data, dim, values)
         run = Run(Config.checked(values if suggestion is None else values | {"space": suggestion.space}), data=data)
         run.train()
-        points, space = run.embedding(seed)
+        points, space, node_ids = run.embedding(seed)
         self.space_ = space
         self.suggestion_ = suggestion
         self.embedding_ = (points if self.output == "points" else space.logmap0(points)).cpu().numpy()
         self.scores_ = run.results[0]["test"]
-        self.node_ids_ = np.asarray(getattr(data, "node_ids", np.arange(len(points))))
+        self.node_ids_ = node_ids
         self.n_features_in_ = int(data.num_nodes or 0)
         self._edges = undirected(data).edge_index.numpy()
 
@@ -143,7 +144,7 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = True
-        tags.target_tags.required = self.task == "classification"
+        tags.target_tags.required = find_task(self.task).needs_labels
         return tags
 
 
@@ -152,21 +153,14 @@ def _suggest(data: "Data", dim: int, values: dict[str, Any]) -> Suggestion:
     named = Config.checked(
         {name: value for name, value in values.items() if name != "space"}
     )  # what is wrong is said before anything is tried
-    fixed = ("task", "data", "space", "epochs", "seed", "seeds", "eval_every", "patience", "start")
+    fixed = ("task", "data", "space", "epochs", "seed", "seeds", "eval_every", "patience")
     return suggest_signature(
         data,
         dim,
         task=named.task,
-        spaces=[space for space in _few_spaces(dim) if lives_in(named.model, space)],
-        rungs=RUNGS[named.task][:ROUNDS],
+        spaces=[space for space in candidate_spaces(dim, few=True) if lives_in(named.model, space)],
+        rungs=find_task(named.task).rungs[:ROUNDS],
         options={name: value for name, value in values.items() if name not in fixed},
         trial_nodes=TRIAL_NODES,
         seed=named.seed,
     )
-
-
-def _few_spaces(dim: int) -> list[str]:
-    """Return some spaces of each kind: ``Q`` with 1, 2, 4, ... time dimensions, ``E``, ``H``, ``S``, and one product."""
-    times = [1 << k for k in range(dim.bit_length()) if 1 << k < dim]
-    half = dim // 2
-    return [f"Q{dim - t},{t}" for t in times] + [f"E{dim}", f"H{dim}", f"S{dim}", f"H{half}xS{dim - half}"]

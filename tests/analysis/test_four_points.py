@@ -27,7 +27,8 @@ def test_estimates_grow_with_the_square_and_the_cube():
     assert search_seconds(2000) == pytest.approx(8 * search_seconds(1000))
 
 
-def test_tick_ends_at_the_total():
+def test_progress_ends_at_the_total():
     heard = []
-    worst_delta(Shape.of(nx.cycle_graph(30)).components[0], tick=lambda *at: heard.append(at))
-    assert heard[-1][0] == heard[-1][1]
+    worst_delta(Shape.of(nx.cycle_graph(30)).components[0], progress=lambda *told: heard.append(told))
+    stage, done, total = heard[-1]
+    assert (stage, done) == ("worst delta", total)

@@ -1,6 +1,7 @@
 """``qgcn analyze``: what it shows, what it writes, what it refuses."""
 
 import json
+import sys
 
 import pytest
 
@@ -58,10 +59,9 @@ def test_own_files_are_analyzed_in_place(command, here):
         ("0,0\n", "has no edges"),
         ("", "ring.csv"),
         ("0,1,-2\n1,2,1\n", "a weight must be finite and not negative, got -2"),
-        ("0,1\n", "no node with two neighbours"),
         ("0,1,2,3\n", "4 columns"),
     ],
-    ids=["loop", "empty", "negative weight", "one edge", "columns"],
+    ids=["loop", "empty", "negative weight", "columns"],
 )
 def test_bad_files_are_refused_in_one_line(command, here, content, message):
     (here / "ring.csv").write_text(content)
@@ -93,3 +93,18 @@ def test_a_graph_too_large_for_the_exact_mode_is_refused_with_the_estimate(comma
 def test_a_file_in_the_way_of_the_folder_is_said(command, here):
     (here / "geometry").write_text("in the way")
     assert "geometry is not a folder" in command.fails("analyze", "cycle", "--no-trials", "--out", "geometry")
+
+
+def test_a_graph_without_planes_has_no_curvature(command, here):
+    (here / "pair.csv").write_text("0,1\n")
+    out = command.works("analyze", "pair.csv", "--no-trials", "--out", "geometry")
+    assert "Forman" in out
+    assert "sectional" not in out
+    assert json.loads((here / "geometry" / "analysis.json").read_text())["sectional_curvature"] is None
+    assert not (here / "geometry" / "curvature.png").exists()
+
+
+def test_without_matplotlib_figures_are_refused_before_anything_is_measured(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "figures need Matplotlib: pip install" in command.fails("analyze", "cycle", "--no-trials", "--out", "geometry")
+    assert "64 nodes" in command.works("analyze", "cycle", "--no-trials")

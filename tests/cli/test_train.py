@@ -264,6 +264,7 @@ def test_the_real_process_says_it_too(command, here):
 
 def test_auto_has_a_space_chosen(command, here, monkeypatch):
     from qgcn.analysis import signature
+    from qgcn.manifolds import candidate_spaces
 
     monkeypatch.setitem(signature.RUNGS, "links", (signature.Rung(1, 2, 1),))
     out = command.works(
@@ -271,5 +272,5 @@ def test_auto_has_a_space_chosen(command, here, monkeypatch):
     )
     assert "auto:2: " in out
     config = (here / "run" / "config.yaml").read_text()
-    assert any(f"space: {name}\n" in config for name in signature.candidate_spaces(2))
+    assert any(f"space: {name}\n" in config for name in candidate_spaces(2))
     assert "space must be auto:DIM" in command.fails("train", "links", "--data", "cycle", "--space", "auto:x")

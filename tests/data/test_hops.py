@@ -40,10 +40,10 @@ def test_levels_hold_each_source_once():
     np.testing.assert_array_equal(total[:, 0], others)
 
 
-def test_tick_counts_to_the_end():
+def test_progress_counts_to_the_end():
     heard = []
-    Shape.of(nx.path_graph(1200)).components[0].hops(np.arange(1200), lambda done, total: heard.append((done, total)))
-    assert heard == [(512, 1200), (1024, 1200), (1200, 1200)]
+    Shape.of(nx.path_graph(1200)).components[0].hops(np.arange(1200), lambda *told: heard.append(told), "search")
+    assert heard == [("search", 512, 1200), ("search", 1024, 1200), ("search", 1200, 1200)]
 
 
 def test_components_keep_the_numbers_of_the_graph():

@@ -3,6 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qgcn import parse_space
+from qgcn.manifolds import Euclidean, register_space
+from qgcn.manifolds import names as module
 
 factors = st.one_of(
     st.builds("{}{}".format, st.sampled_from("EHSK"), st.integers(1, 300)),
@@ -47,3 +49,46 @@ def test_impossible_spaces_are_refused(name):
 def test_something_that_is_no_name_is_refused():
     with pytest.raises(TypeError, match="named by a string, got int"):
         parse_space(7)
+
+
+class Grid(Euclidean):
+    kind = "Grid"
+
+    def __init__(self, rows, columns):
+        super().__init__(rows * columns)
+        self.rows, self.columns = rows, columns
+
+    def __str__(self):
+        return f"Grid{self.rows},{self.columns}"
+
+
+@pytest.fixture
+def forms(monkeypatch):
+    monkeypatch.setattr(module, "_FORMS", dict(module._FORMS))
+
+
+def build_grid(rows, columns, **_):
+    return Grid(rows, columns)
+
+
+@pytest.mark.usefixtures("forms")
+def test_a_registered_space_is_read_alone_and_in_products():
+    register_space("Grid", build_grid, numbers=2)
+    assert str(parse_space("grid2,3")) == "Grid2,3"
+    assert str(parse_space("Grid2,3 x H2")) == "Grid2,3xH2"
+    with pytest.raises(ValueError, match=r"unknown space 'Grid2': expected E10, .*Q7,3 \(space,time\), Grid10,10 or a product"):
+        parse_space("Grid2")
+    register_space("GRID", build_grid, numbers=2)  # a notebook's cell that is run again
+
+
+@pytest.mark.parametrize("kind", ["", "X", "Box", "T4", "\u017f"])
+@pytest.mark.usefixtures("forms")
+def test_letters_that_could_be_mistaken_are_refused(kind):
+    with pytest.raises(ValueError, match="letters other than x"):
+        register_space(kind, build_grid)
+
+
+@pytest.mark.usefixtures("forms")
+def test_a_name_that_is_taken_is_refused():
+    with pytest.raises(ValueError, match="spaces q are known already, such as Q7,3"):
+        register_space("q", build_grid, numbers=2)

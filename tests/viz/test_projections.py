@@ -88,7 +88,8 @@ def test_a_missing_umap_is_told(monkeypatch):
     ("name", "shape", "size"),
     [
         *(("Q3,2", "ring", 2), ("Q3,3", "shell", 3)),
-        *((name, "plane", 2) for name in ("Q4,1", "Q2,4", "Q0,5", "H4", "S3", "E4", "K3", "H2xS2")),
+        *((name, "disk", 3) for name in ("Q2,1", "Q2,2", "Q2,4", "H2")),
+        *((name, "plane", 2) for name in ("Q4,1", "Q3,4", "Q0,5", "H4", "S3", "E4", "K3", "H2xS2")),
     ],
 )
 def test_exact_view_is_finite_and_named_in_every_space(name, shape, size):
@@ -102,8 +103,8 @@ def test_exact_view_is_finite_and_named_in_every_space(name, shape, size):
 
 def test_exact_view_of_known_points():
     root = math.sqrt(2)  # beta = -2
-    space = parse_space("Q2,2", beta=-2.0)
-    x = torch.tensor([[root, 0, 0, 0], [0, root * math.cosh(1), root * math.sinh(1), 0]])
+    space = parse_space("Q1,2", beta=-2.0)
+    x = torch.tensor([[root, 0, 0], [0, root * math.cosh(1), root * math.sinh(1)]])
     np.testing.assert_allclose(exact_view(x, space).coordinates, [[1, 0], [0, 2]], atol=1e-6)  # radius 1, on the second axis
     flat = parse_space("Q1,4")
     y = torch.tensor([[0, math.cosh(0.5), 0, 0, math.sinh(0.5)]])
@@ -111,3 +112,14 @@ def test_exact_view_of_known_points():
     sheets = parse_space("Q1,1")
     z = torch.tensor([[-math.cosh(2), math.sinh(2)], [math.cosh(2), math.sinh(2)]])
     np.testing.assert_allclose(exact_view(z, sheets).coordinates, [[0, -2], [0, 2]], atol=1e-5)
+
+
+def test_exact_view_of_two_space_dimensions_holds_all_of_a_point():
+    space = parse_space("Q2,2", beta=-4.0)
+    points = [(0.0, 0.0, 0.0), (1.0, 0.7, 2.0), (2.0, -0.4, -1.0)]  # radius, direction in space, angle of time
+    x = [[math.cosh(r) * math.cos(a), math.cosh(r) * math.sin(a), math.sinh(r) * math.cos(d), math.sinh(r) * math.sin(d)]
+         for r, d, a in points]  # fmt: skip
+    expected = [[math.tanh(r / 2) * math.cos(d), math.tanh(r / 2) * math.sin(d), a / math.pi] for r, d, a in points]
+    np.testing.assert_allclose(exact_view(2 * torch.tensor(x), space).coordinates, expected, atol=1e-6)
+    plane = exact_view(torch.tensor([[math.cosh(1), 0.0, math.sinh(1)]]), parse_space("H2"))
+    np.testing.assert_allclose(plane.coordinates, [[0, math.tanh(0.5), 0]], atol=1e-6)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from qgcn.analysis.curvature import Curvature, forman_curvature, sectional_curvature
     from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
+    from qgcn.analysis.measurements import Measurements, measure
     from qgcn.analysis.signature import Suggestion, suggest_signature
     from qgcn.analysis.spectrum import Spectrum, distance_spectrum
     from qgcn.data.hops import Shape
@@ -13,12 +14,14 @@ if TYPE_CHECKING:
 __all__ = [
     "Curvature",
     "Hyperbolicity",
+    "Measurements",
     "Shape",
     "Spectrum",
     "Suggestion",
     "distance_spectrum",
     "forman_curvature",
     "gromov_hyperbolicity",
+    "measure",
     "sectional_curvature",
     "suggest_signature",
 ]
@@ -27,6 +30,7 @@ _HOMES = {
     "analysis.curvature": ("Curvature", "forman_curvature", "sectional_curvature"),
     "data.hops": ("Shape",),
     "analysis.hyperbolicity": ("Hyperbolicity", "gromov_hyperbolicity"),
+    "analysis.measurements": ("Measurements", "measure"),
     "analysis.signature": ("Suggestion", "suggest_signature"),
     "analysis.spectrum": ("Spectrum", "distance_spectrum"),
 }

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qgcn.data.hops import Component, Ints, Shape, Tick, no_tick
+from qgcn.data.hops import Component, Ints, Shape
+from qgcn.progress import Progress, silent
 
 __all__ = ["Curvature", "forman_curvature", "sectional_curvature"]
 
@@ -74,7 +75,7 @@ def sectional_curvature(
     exact: bool = False,
     seed: int = 0,
     root: str | Path | None = None,
-    tick: Tick = no_tick,
+    progress: Progress = silent,
 ) -> Curvature:
     r"""Measure the sectional curvature of a graph (Gu, Sala, Gunel and Re, *Learning mixed-curvature representations*, 2019).
 
@@ -100,7 +101,7 @@ def sectional_curvature(
         exact: Use all of them.
         seed: Fixes the reference nodes.
         root: Folder of the data sets.
-        tick: Is told how much is done, and of how much.
+        progress: Progress callback.
 
     Raises:
         ValueError: The graph has no edges, or no node with two neighbours.
@@ -123,7 +124,7 @@ def sectional_curvature(
         number[own] = degree * (degree - 1) / 2
         # how far apart two neighbours are on the average of their squared distances, 1 or 4
         spread = 4 - 3 * _triangles(component) / np.where(has, number[own], 1)
-        inverse, bend, error = _bends(component, drawn, spread, np.stack((number[own], has)), tick)
+        inverse, bend, error = _bends(component, drawn, spread, np.stack((number[own], has)), progress)
         value = spread * inverse / 8 - 2 * np.add.reduceat(bend, component.start[:-1]) / degree
         values[own[has]] = value[has]
         histogram += _histogram_of_pairs(component, inverse, bend, rng)
@@ -160,7 +161,7 @@ def _references(component: Component, wanted: int | None, exact: bool, rng: np.r
 
 
 def _bends(
-    component: Component, references: Ints, spread: Floats, weights: Floats, tick: Tick
+    component: Component, references: Ints, spread: Floats, weights: Floats, progress: Progress
 ) -> tuple[Floats, Floats, Floats]:
     r"""Return :math:`h_m`, shape ``(n,)``, and :math:`g_{mb}` of each directed edge, shape ``(2m,)``.
 
@@ -177,7 +178,7 @@ def _bends(
     around = np.stack([np.bincount(target, weights=row[source], minlength=component.size) for row in share]) - weights
     total, inverse, tied = np.zeros(component.size), np.zeros(component.size), np.zeros(len(u))
     groups = []  # the mean curvature as every 64 references see it
-    for part in component.batches(references, tick):
+    for part in component.batches(references, progress, "sectional curvature"):
         seen = np.zeros((2, -(-len(part) // 64)))
         for level, fresh in component.levels(part):
             count = np.bitwise_count(fresh).astype(np.float64)  # (n, words)

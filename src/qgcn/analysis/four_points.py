@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qgcn.data.hops import Component, Tick, no_tick
+from qgcn.data.hops import Component
+from qgcn.progress import Progress, silent
 
 __all__ = ["Worst", "search_memory", "search_seconds", "worst_delta"]
 
@@ -43,7 +44,7 @@ def search_seconds(nodes: int) -> float:
     return _NANOSECONDS * nodes**3 / 10**9
 
 
-def worst_delta(component: Component, lower: int = 0, seconds: float | None = None, tick: Tick = no_tick) -> Worst:
+def worst_delta(component: Component, lower: int = 0, seconds: float | None = None, progress: Progress = silent) -> Worst:
     r"""Find :math:`2\delta` of a connected graph.
 
     .. math:: 2\delta = \max_{x,y,v,w} \; S_1 - \max(S_2, S_3), \qquad
@@ -66,13 +67,13 @@ def worst_delta(component: Component, lower: int = 0, seconds: float | None = No
         component: The graph.
         lower: A bound that is known already; nothing that does not exceed it is looked for.
         seconds: Time after which the search ends with what it knows; as long as it takes if not given.
-        tick: Is told how much of the pairs is done.
+        progress: Progress callback, in pairs.
     """
     blocks = component.blocks()
     until = None if seconds is None else time.monotonic() + seconds
     best = Worst(lower, lower, None)
     for block in blocks:
-        found = _search(block, best.lower, until, tick)
+        found = _search(block, best.lower, until, progress)
         nodes = best.nodes if found.nodes is None else _named(block, found.nodes)
         best = Worst(found.lower, max(best.upper, found.upper), nodes)
     return Worst(best.lower, max(best.lower, best.upper), best.nodes)
@@ -83,7 +84,7 @@ def _named(block: Component, nodes: tuple[int, int, int, int]) -> tuple[int, int
     return a, b, c, d
 
 
-def _search(block: Component, lower: int, until: float | None, tick: Tick) -> Worst:
+def _search(block: Component, lower: int, until: float | None, progress: Progress) -> Worst:
     hops = block.hops()
     if int(hops.max()) <= lower:
         return Worst(lower, lower, None)
@@ -108,9 +109,9 @@ def _search(block: Component, lower: int, until: float | None, tick: Tick) -> Wo
                 best, nodes = found
                 if level <= best:
                     break
-            tick(done + first, total)
+            progress("worst delta", done + first, total)
         done += len(x)
-    tick(total, total)
+    progress("worst delta", total, total)
     return Worst(best, best, nodes)
 
 

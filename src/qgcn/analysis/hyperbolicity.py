@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qgcn.analysis.four_points import search_memory, search_seconds, worst_delta
-from qgcn.data.hops import Component, Ints, Shape, Tick, no_tick, plural
+from qgcn.data.hops import Component, Ints, Shape, plural
+from qgcn.progress import Progress, silent
 
 __all__ = ["Hyperbolicity", "gromov_hyperbolicity"]
 
@@ -97,7 +98,7 @@ def gromov_hyperbolicity(
     seconds: float | None = None,
     seed: int = 0,
     root: str | Path | None = None,
-    tick: Tick = no_tick,
+    progress: Progress = silent,
 ) -> Hyperbolicity:
     r"""Measure the four-point delta of a graph: its distribution over quadruples, and, if asked for, the worst one.
 
@@ -118,7 +119,7 @@ def gromov_hyperbolicity(
         seconds: Time after which the exact search gives up with an upper and a lower bound; as long as it takes if not given.
         seed: Fixes the quadruples.
         root: Folder of the data sets.
-        tick: Is told how much is done, and of how much.
+        progress: Progress callback.
 
     Raises:
         ValueError: The graph has no edges, or is too large for the exact mode; the message estimates time and memory.
@@ -138,7 +139,7 @@ def gromov_hyperbolicity(
     values, groups, diameter, sampled = [], [], 0, False
     for component, number in zip(shape.components, drawn, strict=True):
         large = component.size > LARGE
-        gaps, group, longest = _measure(component, number, complete, large, rng, tick)
+        gaps, group, longest = _measure(component, number, complete, large, rng, progress)
         values.append(gaps)
         groups.append(group if large else np.full(len(gaps), -1))
         diameter, sampled = max(diameter, longest), sampled or large
@@ -149,7 +150,7 @@ def gromov_hyperbolicity(
         lower, upper = 0, 0
         nodes: tuple[int, ...] | None = None
         for component in shape.components:
-            found = worst_delta(component, lower, seconds, tick)
+            found = worst_delta(component, lower, seconds, progress)
             lower, upper = found.lower, max(upper, found.upper)
             nodes = nodes if found.nodes is None else found.nodes
         worst, at_most = lower / 2, upper / 2
@@ -194,7 +195,7 @@ def _duration(seconds: float) -> str:
 
 
 def _measure(
-    component: Component, number: int, complete: bool, large: bool, rng: np.random.Generator, tick: Tick
+    component: Component, number: int, complete: bool, large: bool, rng: np.random.Generator, progress: Progress
 ) -> tuple[NDArray[np.int64], Ints, int]:
     """Return twice the delta of ``number`` quadruples, the group of each, and the largest distance that was met."""
     group = np.zeros(number, dtype=np.int64)
@@ -212,7 +213,7 @@ def _measure(
     a, b, c, d = quads.T
     starts, ends = np.concatenate((a, c, a, b, a, b)), np.concatenate((b, d, c, d, d, c))
     if component.size <= SMALL:
-        hops = component.hops(tick=tick)
+        hops = component.hops(progress=progress, stage="delta")
         sums = np.sort(hops[starts, ends].astype(np.int32).reshape(3, 2, number).sum(axis=1), axis=0)
         return sums[2] - sums[1], group, int(hops.max())
     place = np.searchsorted(sources, starts)
@@ -220,7 +221,7 @@ def _measure(
     bounds = place[order]
     far = np.empty(len(starts), dtype=np.int64)
     longest = first = 0
-    for part, hops in component.hops_in_parts(sources, tick):
+    for part, hops in component.hops_in_parts(sources, progress, "delta"):
         mine = order[np.searchsorted(bounds, first) : np.searchsorted(bounds, first + len(part))]
         far[mine] = hops[place[mine] - first, ends[mine]]
         longest = max(longest, int(hops.max()))

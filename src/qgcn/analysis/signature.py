@@ -3,7 +3,7 @@
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,53 +11,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from qgcn.analysis.curvature import Curvature, sectional_curvature
-from qgcn.analysis.explanation import explain, kind_of
-from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
-from qgcn.analysis.spectrum import Spectrum, distance_spectrum
+from qgcn.analysis.explanation import explain
+from qgcn.analysis.measurements import Measurements, measure
 from qgcn.data.hops import Shape
-from qgcn.manifolds import parse_space
-from qgcn.tasks import Config
+from qgcn.manifolds import Family, candidate_spaces, parse_space
+from qgcn.models import lives_in
+from qgcn.progress import Progress, silent
+from qgcn.tasks import Config, Rung, Task, find_task
 from qgcn.training.loop import Diverged, Trainer
 from qgcn.training.run import Run
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Rung", "Suggestion", "Trial", "auto_space", "candidate_spaces", "suggest_signature"]
+__all__ = ["Suggestion", "Trial", "auto_space", "suggest_signature"]
 
 TOLERANCE, NAMED = 0.005, 0.01
 """A simpler space whose score is so close to the best one's is as good; the second figure is for the kind that the measurements
 name beyond doubt, which is evidence, too."""
 SOLVED = 0.9995
 """A score that leaves nothing to be told apart: if a space reaches it, no further round is made."""
-TRIAL_NODES = 5000
-"""Nodes of a graph beyond which reconstruction is tried on a connected part of it."""
-
-
-@dataclass(frozen=True)
-class Rung:
-    """One round of successive halving: such a share of all spaces takes part, each for so many epochs with so many seeds."""
-
-    share: float
-    epochs: int
-    seeds: int
-
-    def places(self, spaces: int) -> int:
-        """Return how many of so many spaces take part; two at least, so that there is something to compare."""
-        return min(spaces, max(2, math.floor(self.share * spaces)))
-
-
-RUNGS = {
-    "reconstruction": (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 800, 2)),
-    "classification": (Rung(1, 25, 1), Rung(1 / 3, 50, 1), Rung(1 / 6, 80, 2)),
-    "links": (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2)),
-}
-"""Together no more than a fifth of training every space for :data:`FULL` epochs with two seeds."""
 TREE, CYCLIC, BRANCHING = 0.02, 0.05, -0.1
 """Mean relative delta up to which a graph is a tree, and from which it is far from one; mean curvature of what branches."""
-FULL: dict[str, int] = {}
-"""Epochs of a training in full: the default of each task."""
+
+_FIXED = ("epochs", "seeds", "eval_every", "patience")
+"""Settings that trials decide themselves."""
 
 
 @dataclass(frozen=True)
@@ -112,31 +90,12 @@ class Suggestion:
     sweep_cost: int
     seconds: float
     nodes: int
-    measured: tuple[Hyperbolicity, Curvature, Spectrum] = field(repr=False)
+    measured: Measurements = field(repr=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything but the measurements, as JSON can hold it."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "measured"}
         return fields | {"ranking": [asdict(trial) for trial in self.ranking], "reasons": list(self.reasons)}
-
-
-Listener = Callable[[str, int, int], None]
-"""Is told which space is tried, how many epochs are done and how many there are at most."""
-
-
-def candidate_spaces(dim: int) -> list[str]:
-    """Return the spaces that are compared: ``Q`` with every ``t``, ``E``, ``H``, ``S``, and products of two halves.
-
-    Dimensions are counted as in the paper's tables, ``Q7,3``, ``E10``, ``H10``, ``S10``, ``H5xS5`` for 10: ``Q9,1`` and
-    ``Q0,10`` are hyperbolic space and the sphere with one dimension less.
-
-    Args:
-        dim: Number of dimensions, at least 2.
-    """
-    if dim < 2:
-        raise ValueError(f"dim must be at least 2, got {dim}")
-    spaces = [f"Q{dim - t},{t}" for t in range(1, dim + 1)] + [f"E{dim}", f"H{dim}", f"S{dim}"]
-    return spaces + [f"{a}{dim // 2}x{b}{dim - dim // 2}" for a, b in ("HH", "HS", "SS")]
 
 
 def auto_space(name: str) -> int | None:
@@ -163,12 +122,12 @@ def suggest_signature(
     spaces: Sequence[str] | None = None,
     rungs: Sequence[Rung] | None = None,
     options: dict[str, Any] | None = None,
-    trial_nodes: int = TRIAL_NODES,
+    trial_nodes: int | None = None,
     seconds: float | None = None,
     seed: int = 0,
     root: str | Path | None = None,
-    measured: tuple[Hyperbolicity, Curvature, Spectrum] | None = None,
-    listener: Listener | None = None,
+    measured: Measurements | None = None,
+    progress: Progress = silent,
 ) -> Suggestion:
     """Choose a space for a graph.
 
@@ -182,72 +141,96 @@ def suggest_signature(
        the one that the measurements name comes first.
 
     Args:
-        graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
-        dim: Number of dimensions, see :func:`candidate_spaces`.
-        task: ``reconstruction``, ``classification`` or ``links``.
-        spaces: Names of the spaces to compare; :func:`candidate_spaces` if not given.
-        rungs: The rounds; :data:`RUNGS` if not given.
-        options: Further keys of :class:`qgcn.training.Config`, for all trials.
-        trial_nodes: For reconstruction, whose cost grows with the square of the number of nodes: on a larger graph trials take
-            place on a connected part of so many nodes, found by a search from a random node.
+        graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set; or
+            a problem, whose data, split and settings are those of the trials.
+        dim: Number of dimensions, see :func:`qgcn.manifolds.candidate_spaces`.
+        task: Name of the task, unless ``graph`` is a problem.
+        spaces: Names of the spaces to compare (default: :func:`qgcn.manifolds.candidate_spaces` in which the model lives).
+        rungs: The rounds (default: the task's).
+        options: Further keys of :class:`qgcn.training.Config`, for all trials; a problem has its own.
+        trial_nodes: Nodes beyond which trials of a task whose cost grows with the square of their number take place on a
+            connected part of the graph, found by a search from a random node (default: the task's).
         seconds: Time after which no new trial begins; the ranking then rests on those that were made.
-        seed: First seed of the trials.
+        seed: First seed of the trials, unless ``graph`` is a problem.
         root: Folder of the data sets.
         measured: The measurements, if they have been made already.
-        listener: Is told how trials go.
+        progress: Progress callback, in epochs of the trials.
 
     Raises:
         ValueError: The graph cannot be used for the task, or a space or option is unknown.
     """
-    shape = Shape.of(graph, root)
-    names = [str(parse_space(name)) for name in (candidate_spaces(dim) if spaces is None else spaces)]
-    if not names:
-        raise ValueError("spaces must name at least one space, got none")
-    if task not in RUNGS:
-        raise ValueError(f"task must be one of {', '.join(RUNGS)}, got {task!r}")
-    rungs = RUNGS[task] if rungs is None else rungs
+    given = graph if isinstance(graph, Task) else None
+    kind = find_task(task if given is None else given.name)
+    shape = Shape.of(graph if given is None else given.data, root)
+    base = _base(given, options or {}, shape, kind.name, seed)
+    names = _names(dim, spaces, base)
+    rungs = kind.rungs if rungs is None else rungs
     if not rungs:
         raise ValueError("rungs must hold at least one round, got none")
-    measured = measured or measure(shape, dim, seed)
+    measured = measured or measure(shape, dim, seed=base["seed"], progress=progress)
     began = time.monotonic()
-    data = _part(shape, trial_nodes, seed) if task == "reconstruction" else shape.data
-    base = {"task": task, "data": str(data.name or "graph"), "seed": seed} | (options or {})
-    trials, cost, metric = _halve(names, rungs, base, data, _natural(measured), began, seconds, listener)
+    problem = _problem(given, shape, trial_nodes, base | {"space": names[0]})
+    trials, cost = _halve(names, rungs, base, problem, _natural(measured), began, seconds, progress)
     ranking = sorted(trials.values(), key=lambda trial: (-trial.rounds, -trial.score))
     best, chosen = ranking[0], _simplest(ranking, measured)
-    whole = int(data.num_nodes or 0)
-    sentence, reasons = explain(chosen, best, measured, metric)
-    alike = sum(trial.score >= chosen.score - TOLERANCE for trial in ranking)
-    if len(ranking) > 2 and alike == len(ranking):
-        reasons = (
-            *reasons,
-            f"All {alike} spaces tried hold this graph: trials do not tell them apart; fewer dimensions would.",
-        )
-    if whole < shape.num_nodes:
-        reasons = (*reasons, f"Trials were made on a connected part of {whole:,} of {shape.num_nodes:,} nodes.")
+    sentence, reasons = explain(chosen, best, measured, problem.metric)
     return Suggestion(
         space=chosen.space,
         best=best.space,
-        task=task,
-        metric=metric,
+        task=kind.name,
+        metric=problem.metric,
         ranking=tuple(ranking),
         sentence=sentence,
-        reasons=reasons,
+        reasons=(*reasons, *_remarks(ranking, chosen, problem.num_nodes, shape.num_nodes)),
         cost=cost,
-        sweep_cost=2 * FULL[task] * len(names),
+        sweep_cost=2 * _full_epochs(kind) * len(names),
         seconds=time.monotonic() - began,
-        nodes=whole,
+        nodes=problem.num_nodes,
         measured=measured,
     )
 
 
-def measure(shape: Shape, dim: int, seed: int) -> tuple[Hyperbolicity, Curvature, Spectrum]:
-    """Make all measurements, sampled."""
-    return (
-        gromov_hyperbolicity(shape, seed=seed),
-        sectional_curvature(shape, seed=seed),
-        distance_spectrum(shape, dim, seed=seed),
-    )
+def _base(problem: Task[Any] | None, options: dict[str, Any], shape: Shape, task: str, seed: int) -> dict[str, Any]:
+    """Return the settings that all trials share."""
+    if problem is None:
+        return {"task": task, "data": str(shape.data.name or "graph"), "seed": seed} | options
+    config = problem.config
+    own = {"task": task, "data": config.data, "model": config.model, "seed": config.seed}
+    return own | {name: value for name, value in config.changed().items() if name not in _FIXED}
+
+
+def _names(dim: int, spaces: Sequence[str] | None, base: dict[str, Any]) -> list[str]:
+    """Return the names of the spaces to be compared."""
+    if spaces is not None and not spaces:
+        raise ValueError("spaces must name at least one space, got none")
+    model = Config.checked({name: value for name, value in base.items() if name != "space"}).model
+    found = [name for name in candidate_spaces(dim) if lives_in(model, name)] if spaces is None else spaces
+    return [str(parse_space(name)) for name in found]
+
+
+def _problem(given: Task[Any] | None, shape: Shape, trial_nodes: int | None, values: dict[str, Any]) -> Task[Any]:
+    """Return the problem of the trials: that of the whole graph, or of a part of it."""
+    kind = find_task(values["task"])
+    most = None if kind.trial_nodes is None else trial_nodes or kind.trial_nodes
+    config = Config.checked(values | {"epochs": 1})
+    if most is None or shape.num_nodes <= most:
+        return Run(config, data=shape.data).task if given is None else given.reconfigured(config)
+    return Run(config, data=_part(shape, most, config.seed)).task
+
+
+def _remarks(ranking: list[Trial], chosen: Trial, nodes: int, all_nodes: int) -> list[str]:
+    """Return what limits the choice."""
+    found = []
+    if len(ranking) > 2 and all(trial.score >= chosen.score - TOLERANCE for trial in ranking):
+        found.append(f"All {len(ranking)} spaces tried hold this graph: trials do not tell them apart; fewer dimensions would.")
+    if nodes < all_nodes:
+        found.append(f"Trials were made on a connected part of {nodes:,} of {all_nodes:,} nodes.")
+    return found
+
+
+def _full_epochs(task: type[Task[Any]]) -> int:
+    """Return the epochs of a training in full: the default of the task."""
+    return int(task.config_type.defaults.get("epochs", Config.model_fields["epochs"].default))
 
 
 def _part(shape: Shape, most: int, seed: int) -> "Data":
@@ -273,16 +256,16 @@ def _halve(
     names: list[str],
     rungs: Sequence[Rung],
     base: dict[str, Any],
-    data: "Data",
-    natural: str,
+    problem: Task[Any],
+    natural: Family,
     began: float,
     seconds: float | None,
-    listener: Listener | None,
-) -> tuple[dict[str, Trial], int, str]:
-    """Train all spaces, then the better ones for longer; return how each did, the cost, and the metric's name."""
+    progress: Progress,
+) -> tuple[dict[str, Trial], int]:
+    """Train all spaces, then the better ones for longer; return how each did, and the cost in epochs."""
     total = sum(rung.places(len(names)) * rung.epochs * rung.seeds for rung in rungs)
     trials: dict[str, Trial] = {}
-    cost, metric = 0, ""
+    cost = 0
     alive = names
     for number, rung in enumerate(rungs, 1):
         alive = _kept(alive, trials, rung.places(len(names)), natural) if trials else names[: rung.places(len(names))]
@@ -290,9 +273,8 @@ def _halve(
         for name in alive:
             if seconds is not None and trials and time.monotonic() - began > seconds:
                 break
-            if listener is not None:
-                listener(name, cost, total)
-            scores, metric = _train(name, rung, base, data)
+            progress("trials", cost, total, name)
+            scores = _train(name, rung, base, problem)
             cost += rung.epochs * rung.seeds
             first = trials[name].first if name in trials else scores[0]
             deviation = statistics.stdev(scores) if len(scores) > 1 else math.nan
@@ -302,36 +284,35 @@ def _halve(
         trials |= fresh
         if max(trial.score for trial in fresh.values()) >= SOLVED:
             break
-    if listener is not None:
-        listener("", total, total)
+    progress("trials", total, total)
     known = [trial.deviation for trial in trials.values() if not math.isnan(trial.deviation)]
     usual = statistics.fmean(known) if known else 0.0
     filled = {name: replace(t, deviation=usual) if math.isnan(t.deviation) else t for name, t in trials.items()}
-    return filled, cost, metric
+    return filled, cost
 
 
-def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: str) -> list[str]:
+def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: Family) -> list[str]:
     """Return the best spaces; the best of the kind that the measurements name is among them."""
     order = sorted(alive, key=lambda name: -trials[name].score)
-    kept, named = order[:places], [name for name in order if kind_of(name) == natural]
+    kept, named = order[:places], [name for name in order if parse_space(name).family == natural]
     if named and places > 1 and named[0] not in kept:
         kept[-1] = named[0]
     return kept
 
 
-def _train(name: str, rung: Rung, base: dict[str, Any], data: "Data") -> tuple[list[float], str]:
+def _train(name: str, rung: Rung, base: dict[str, Any], problem: Task[Any]) -> list[float]:
     """Return the best validation score of each seed; 0 if training diverged."""
     config = Config.checked(base | {"space": name, "epochs": rung.epochs, "seeds": rung.seeds, "eval_every": _rhythm(rung)})
-    run = Run(config, data=data)
+    run = Run(config, task=problem.reconfigured(config))
     scores = []
     for seeds in run.groups():
-        trainer = Trainer(run.task, config, seeds, run.fabric)
+        trainer = Trainer(run.task, seeds, run.fabric)
         try:
             trainer.run()
             scores += trainer.best_score.tolist()
         except Diverged:
             scores += [0.0] * len(seeds)
-    return scores, run.task.metric
+    return scores
 
 
 def _rhythm(rung: Rung) -> int:
@@ -341,26 +322,26 @@ def _rhythm(rung: Rung) -> int:
 # --- the choice, and why ---------------------------------------------------------------------------------------------
 
 
-def _natural(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> str:
-    """Return which Riemannian geometry is the nearer one: ``S`` if a graph is not tree-like and does not branch, else ``H``."""
-    delta, curvature, _ = measured
-    return "S" if delta.mean_relative >= CYCLIC and curvature.mean > BRANCHING else "H"
+def _natural(measured: Measurements) -> Family:
+    """Return the nearer Riemannian geometry: spherical if a graph is not tree-like and does not branch, else hyperbolic."""
+    branches = measured.curvature is not None and measured.curvature.mean <= BRANCHING
+    return "spherical" if measured.hyperbolicity.mean_relative >= CYCLIC and not branches else "hyperbolic"
 
 
-def _is_plain(measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> bool:
+def _is_plain(measured: Measurements) -> bool:
     """Tell whether that is beyond doubt: nothing but a tree, or no tree at all."""
-    return measured[0].mean_relative <= TREE or _natural(measured) == "S"
+    return measured.hyperbolicity.mean_relative <= TREE or _natural(measured) == "spherical"
 
 
-def _simplest(ranking: list[Trial], measured: tuple[Hyperbolicity, Curvature, Spectrum]) -> Trial:
+def _simplest(ranking: list[Trial], measured: Measurements) -> Trial:
     """Return the simplest space that is as good as the best of those that went furthest."""
     best, natural = ranking[0], _natural(measured)
 
     def is_good(trial: Trial) -> bool:
-        named = _is_plain(measured) and kind_of(trial.space) == natural
+        named = _is_plain(measured) and parse_space(trial.space).family == natural
         slack = max(NAMED if named else TOLERANCE, math.hypot(best.deviation, trial.deviation))
         return trial.rounds == best.rounds and trial.score >= best.score - slack
 
-    order = {"product": 2, "Q": 3} | {kind: 0 if kind == natural else 1 for kind in "EHS"}
+    order: dict[Family, int] = {natural: 0, "product": 2, "indefinite": 3, "other": 3}
     good = [trial for trial in ranking if trial is best or is_good(trial)]
-    return min(good, key=lambda trial: (order[kind_of(trial.space)], -trial.score))
+    return min(good, key=lambda trial: (order.get(parse_space(trial.space).family, 1), -trial.score))

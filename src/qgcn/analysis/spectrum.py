@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qgcn.data.hops import Shape, Tick, no_tick
+from qgcn.data.hops import Shape
+from qgcn.progress import Progress, silent
 
 __all__ = ["Spectrum", "distance_spectrum"]
 
@@ -68,7 +69,7 @@ def distance_spectrum(
     exact: bool = False,
     seed: int = 0,
     root: str | Path | None = None,
-    tick: Tick = no_tick,
+    progress: Progress = silent,
 ) -> Spectrum:
     r"""Decompose the squared distances of a graph as those of points in a flat space of some signature.
 
@@ -88,7 +89,7 @@ def distance_spectrum(
         exact: Use all nodes; otherwise, of more than 1,500, five random samples of 1,500.
         seed: Fixes the samples.
         root: Folder of the data sets.
-        tick: Is told how much is done, and of how much.
+        progress: Progress callback.
 
     Raises:
         ValueError: The graph has no edges, or is too large for ``exact``; the message holds the estimate of time and memory.
@@ -123,7 +124,7 @@ def distance_spectrum(
         explained.append(float((kept**2).sum() / (values**2).sum()))
         if k == 0:
             first = values / magnitude
-        tick(k + 1, repeats)
+        progress("spectrum", k + 1, repeats)
     used = min(dim, int((first != 0).sum()))
     space = min(used, round(float(np.mean(positive))))
     time_like = used - space

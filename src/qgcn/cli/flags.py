@@ -18,7 +18,7 @@ _METAVARS = {"data": "NAME|FILE", "features": "FILE", "labels": "FILE"}
 
 def flags_of(task: str) -> list[inspect.Parameter]:
     """Return a flag for every setting of a task, whatever the model."""
-    defaults = TASKS[task].Config.defaults
+    defaults = TASKS[task].config_type.defaults
     flags = []
     for name, (field, panel) in settings_of(task).items():
         if name == "task":

@@ -7,8 +7,11 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from qgcn.cli.console import progress_bars
+
 if TYPE_CHECKING:
-    from qgcn.viz.subject import Subject, Tell
+    from qgcn.progress import Progress
+    from qgcn.viz.report import Subject
 
 __all__ = ["report"]
 
@@ -29,26 +32,23 @@ def report(
 
     Example: qgcn report runs/links-cora-qgcn-Q15,1
     """
-    from qgcn.training.run import config_of
+    from qgcn.training.folder import RunFolder
 
     for folder in runs:
-        config_of(folder)  # what is no run is refused before hours are spent on the others
+        RunFolder(folder).config()  # what is no run is refused before hours are spent on the others
     if umap:
         from qgcn.viz.projections import check_umap
 
         check_umap()
     console = Console()
     path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
-    with console.status("reading") as status:
+    with progress_bars(console) as progress:
         from qgcn.viz.report import write_report
-        from qgcn.viz.runs import read_run
+        from qgcn.viz.report.runs import read_run
 
-        def tell(what: str) -> None:
-            status.update(escape(what))
-
-        subjects = [read_run(folder, seed=seed, columns=columns, umap=umap, tell=tell) for folder in runs]
-        analysis = _geometry(subjects[0], tell) if geometry else None
-        status.update("writing")
+        subjects = [read_run(folder, seed=seed, columns=columns, umap=umap, progress=progress) for folder in runs]
+        analysis = _geometry(subjects[0], progress) if geometry else None
+        progress("writing", note=str(path))
         write_report(subjects, path, analysis)
     for subject in subjects:
         for notice in subject.notices:
@@ -57,11 +57,13 @@ def report(
     console.print(f"Written to {escape(str(path))} ({size:.1f} MB)", highlight=False, soft_wrap=True)
 
 
-def _geometry(subject: "Subject", tell: "Tell") -> dict[str, Any] | None:
-    """Measure the graph of a run; if it is not at hand, a notice of the run says so already."""
+def _geometry(subject: "Subject", progress: "Progress") -> dict[str, Any] | None:
+    """Measure the graph of a run."""
     if subject.graph is None:
         return None
+    from qgcn.analysis import measure
     from qgcn.manifolds import parse_space
-    from qgcn.viz.measured import measure_graph
+    from qgcn.viz.report import graph_section
 
-    return measure_graph(subject.graph, parse_space(subject.settings["space"]).ambient_dim, tell=tell)
+    dim = parse_space(subject.settings["space"]).ambient_dim
+    return graph_section(measure(subject.graph, dim, progress=progress))

@@ -1,6 +1,6 @@
 """Graphs by component, and their distances in numbers of edges, from many nodes at once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,21 +10,17 @@ from numpy.typing import NDArray
 
 from qgcn.data.assemble import undirected
 from qgcn.data.own import as_data
+from qgcn.progress import Progress, silent
 
-__all__ = ["Component", "Ints", "Shape", "Tick", "no_tick", "plural"]
+__all__ = ["Component", "Ints", "Shape", "plural"]
 
 Ints = NDArray[np.int64]
-Tick = Callable[[int, int], None]
-"""Is told how much is done, and of how much."""
 
+_STAGE = "distances"
 _TOGETHER = 512
 """Sources of one search: eight words a node, which stay in the processor's cache."""
 _DEEPEST = 255
 """Eccentricity beyond which a search of its own from each node is faster than one of all nodes, level by level."""
-
-
-def no_tick(done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 def plural(number: int, what: str) -> str:
@@ -82,7 +78,7 @@ class Component:
 
         return csr_array((np.ones(len(self.neighbours)), self.neighbours, self.start), shape=(self.size, self.size))
 
-    def hops(self, sources: Ints | None = None, tick: Tick = no_tick) -> NDArray[Any]:
+    def hops(self, sources: Ints | None = None, progress: Progress = silent, stage: str = _STAGE) -> NDArray[Any]:
         """Return the distances from ``sources`` to all nodes, shape ``(k, n)``, the smallest unsigned type that holds them.
 
         All searches go on together, level by level: 64 sources are the bits of one word, the frontier of a node's neighbours is
@@ -90,16 +86,19 @@ class Component:
 
         Args:
             sources: Nodes, numbered from 0, shape ``(k,)``; all of them if not given.
-            tick: Is told how many sources are done.
+            progress: Progress callback, in sources.
+            stage: Name of the work for it.
         """
         sources = np.arange(self.size) if sources is None else sources
-        parts = [part for _, part in self.hops_in_parts(sources, tick)]
+        parts = [part for _, part in self.hops_in_parts(sources, progress, stage)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def hops_in_parts(self, sources: Ints, tick: Tick = no_tick) -> Iterator[tuple[Ints, NDArray[Any]]]:
+    def hops_in_parts(
+        self, sources: Ints, progress: Progress = silent, stage: str = _STAGE
+    ) -> Iterator[tuple[Ints, NDArray[Any]]]:
         """Yield some of the sources and their distances, shape ``(k, n)``, at a time, so that memory is bounded."""
         deep = self.is_deep()
-        for part in self.batches(sources, tick):
+        for part in self.batches(sources, progress, stage):
             yield part, self._one_by_one(part) if deep else self._together(part)
 
     def levels(self, sources: Ints) -> Iterator[tuple[int, NDArray[np.uint64]]]:
@@ -121,11 +120,11 @@ class Component:
             seen |= fresh
             yield level, fresh
 
-    def batches(self, sources: Ints, tick: Tick = no_tick) -> Iterator[Ints]:
+    def batches(self, sources: Ints, progress: Progress = silent, stage: str = _STAGE) -> Iterator[Ints]:
         """Cut sources into runs that are searched from together; what was yielded before counts as done."""
         for first in range(0, len(sources), _TOGETHER):
             yield sources[first : first + _TOGETHER]
-            tick(min(first + _TOGETHER, len(sources)), len(sources))
+            progress(stage, min(first + _TOGETHER, len(sources)), len(sources))
 
     def is_deep(self) -> bool:
         """Tell whether distances are so long that a search level by level does not pay."""

@@ -1,18 +1,24 @@
-"""The spaces: ``geoopt`` manifolds with the maps at their origin, all pairwise distances and a name."""
+"""The spaces: ``geoopt`` manifolds with the maps at their origin, all pairwise distances, a name and a description."""
 
-from qgcn.manifolds.base import Space
+from qgcn.manifolds.base import Family, Space
+from qgcn.manifolds.candidates import candidate_spaces, spaces_of_dimension
 from qgcn.manifolds.flat import Euclidean, Stereographic
-from qgcn.manifolds.names import parse_space
+from qgcn.manifolds.names import parse_space, register_space
 from qgcn.manifolds.product import Product
-from qgcn.manifolds.quadric import Hyperboloid, PseudoHyperboloid, Sphere
+from qgcn.manifolds.quadric import PseudoHyperboloid
+from qgcn.manifolds.riemannian import Hyperboloid, Sphere
 
 __all__ = [
     "Euclidean",
+    "Family",
     "Hyperboloid",
     "Product",
     "PseudoHyperboloid",
     "Space",
     "Sphere",
     "Stereographic",
+    "candidate_spaces",
     "parse_space",
+    "register_space",
+    "spaces_of_dimension",
 ]

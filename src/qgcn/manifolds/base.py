@@ -1,8 +1,9 @@
-"""What every space of the project offers beyond geoopt's own protocol."""
+"""The protocol of spaces: geoopt's, the maps at the origin, and a description of the space itself."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import geoopt
 import torch
@@ -13,7 +14,10 @@ from qgcn import geometry
 from qgcn.kernels import Factor
 from qgcn.numerics import FLOAT_TYPES, safe_sqrt
 
-__all__ = ["Space", "check_dim"]
+__all__ = ["Family", "Space", "check_dim"]
+
+Family = Literal["flat", "hyperbolic", "spherical", "indefinite", "stereographic", "product", "other"]
+"""Geometry of a space, whatever it is called: ``Q7,1`` is hyperbolic, ``Q0,8`` spherical."""
 
 
 def check_dim(dim: int, name: str = "dim", least: int = 1) -> int:
@@ -26,9 +30,10 @@ def check_dim(dim: int, name: str = "dim", least: int = 1) -> int:
 
 
 class Space(geoopt.Manifold):  # type: ignore[misc]
-    """A ``geoopt.Manifold`` of vectors that knows its size, its name and the maps at its origin.
+    """A ``geoopt.Manifold`` of vectors that knows its size, its name, the maps at its origin and what kind of space it is.
 
-    Models are written against this protocol and nothing else, so one network runs in every space.
+    Models, measurements and pictures are written against this protocol and nothing else: nobody asks for the class of a space.
+    A space of your own subclasses it and is named by :func:`~qgcn.manifolds.register_space`.
     """
 
     ndim = 1
@@ -39,35 +44,91 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
     __scaling__["pairwise_dist"] = ScalingInfo(1)
     __scaling__["component_inner"] = ScalingInfo()
 
+    kind: ClassVar[str] = ""
+    """Letter that begins the name: ``E``, ``H``, ``S``, ``K``, ``Q``; ``product``; or that of a space of your own."""
+    traceable: bool = True
+    """Whether ``torch.vmap`` and CUDA graphs take the maps: no branch on values, no scripted function."""
     dim: int
     """Intrinsic dimension."""
     ambient_dim: int
     """Number of coordinates of a point, ``d``."""
+    time_dim: int = 0
+    """Number of leading coordinates whose squares count negatively in the ambient space; 0 where there is no such form."""
 
     @property
     def name(self) -> str:
         """The space's name as :func:`~qgcn.parse_space` reads it, for instance ``Q7,3``."""
         return str(self)
 
+    # --- what the space is ----------------------------------------------------------------------------------------
+
+    @property
+    def family(self) -> Family:
+        """Geometry of the space."""
+        return "other"
+
+    @property
+    def parts(self) -> "tuple[Space, ...]":
+        """The spaces that a product is made of; the space alone if it is none."""
+        return (self,)
+
+    @property
+    def curvatures(self) -> tuple[float, ...]:
+        """Sectional curvature of each of :attr:`parts`, in their order."""
+        return (0.0,)
+
+    def with_curvatures(self, values: Sequence[float]) -> "Space":
+        """Return the same space with given, fixed curvatures: ``space.with_curvatures(space.curvatures)`` measures alike.
+
+        Args:
+            values: One for each of :attr:`parts`.
+
+        Raises:
+            ValueError: Their number is not that of the parts, or the space cannot have such a curvature.
+        """
+        (value,) = self._check_curvatures(values)
+        if value != self.curvatures[0]:
+            raise ValueError(f"{self} has curvature {self.curvatures[0]:g}, got {value:g}")
+        return self
+
+    def describe(self) -> str:
+        """Say in words what the space is."""
+        return f"the space {self} ({self.dim} dimensions)"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return kind, size and curvature as plain data, as the report's page reads them; of a product, ask the parts."""
+        return {"name": str(self), "kind": self.kind, "size": self.ambient_dim, "time": self.time_dim}
+
+    def from_origin(self, x: Tensor) -> Tensor:
+        """Return how far points, shape ``(..., d)``, are from the origin: the length of their tangent coordinates there."""
+        length: Tensor = torch.linalg.vector_norm(self.logmap0(x), dim=-1)
+        return length
+
+    def confined(self) -> Tensor:
+        """Return which coordinates learned points start without, bool, shape ``(d,)``.
+
+        In an indefinite space those outside its larger Riemannian part, elsewhere none.
+        """
+        return torch.zeros(self.ambient_dim, dtype=torch.bool)
+
+    def straight(self) -> Tensor:
+        """Return which tangent coordinates of learned points go by ``expmap`` instead of ``expmap0``, bool, shape ``(d,)``.
+
+        The space part where there is one time dimension: it reaches far points in fewer steps that way.
+        """
+        return torch.zeros(self.ambient_dim, dtype=torch.bool)
+
+    def _check_curvatures(self, values: Sequence[float]) -> tuple[float, ...]:
+        if len(values) != len(self.parts):
+            raise ValueError(f"{self} has {len(self.parts)} curvatures, got {len(values)}")
+        return tuple(float(value) for value in values)
+
+    # --- geoopt's protocol, and the maps at the origin --------------------------------------------------------------
+
     @property
     def dtype(self) -> None:
         """``None``: a space takes the type of its points, whatever type its own curvature is stored in."""
         return None
-
-    @property
-    def kind(self) -> str:
-        """TEMPORARY."""
-        return "product" if "x" in str(self) else str(self)[0]
-
-    @property
-    def parts(self) -> "tuple[Space, ...]":
-        """TEMPORARY."""
-        return tuple(getattr(self, "manifolds", ())) or (self,)
-
-    @property
-    def traceable(self) -> bool:
-        """TEMPORARY."""
-        return all(part.kind != "K" for part in self.parts)
 
     @abstractmethod
     def expmap0(self, u: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 """The Euclidean and the kappa-stereographic space: geoopt's, with the project's protocol."""
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import geoopt
 import torch
@@ -9,7 +10,7 @@ from geoopt.manifolds.stereographic import math as stereographic
 from torch import Tensor
 
 from qgcn.kernels import Factor
-from qgcn.manifolds.base import Space, check_dim
+from qgcn.manifolds.base import Family, Space, check_dim
 from qgcn.numerics import at_least_tiny, safe_norm
 
 __all__ = ["Euclidean", "Stereographic"]
@@ -22,6 +23,8 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
         dim: Number of coordinates.
     """
 
+    kind: ClassVar[str] = "E"
+
     def __init__(self, dim: int) -> None:
         dim = check_dim(dim)
         super().__init__(ndim=1)
@@ -29,6 +32,13 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
 
     def __str__(self) -> str:
         return f"E{self.dim}"
+
+    @property
+    def family(self) -> Family:
+        return "flat"
+
+    def describe(self) -> str:
+        return f"flat space ({self.dim} dimensions)"
 
     @property
     def factors(self) -> tuple[Factor, ...]:
@@ -96,6 +106,8 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
         learnable: Make the curvature a parameter; its sign may change in training.
     """
 
+    kind: ClassVar[str] = "K"
+    traceable = False  # geoopt's functions are scripted, and branch on what is in a tensor
     __scaling__ = Space.__scaling__ | geoopt.Stereographic.__scaling__
     norm = geoopt.Stereographic.norm
 
@@ -112,6 +124,27 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
 
     def extra_repr(self) -> str:
         return f"kappa={self.k.item():.4g}, learnable={self.learnable}"
+
+    @property
+    def family(self) -> Family:
+        return "stereographic"
+
+    @property
+    def curvatures(self) -> tuple[float, ...]:
+        return (self.k.item(),)
+
+    def with_curvatures(self, values: Sequence[float]) -> "Stereographic":
+        (kappa,) = self._check_curvatures(values)
+        return Stereographic(self.dim, kappa)
+
+    def describe(self) -> str:
+        return f"a space of constant curvature ({self.dim} dimensions)"
+
+    def as_dict(self) -> dict[str, Any]:
+        return super().as_dict() | {"kappa": self.k.item()}
+
+    def from_origin(self, x: Tensor) -> Tensor:
+        return self.dist(x, torch.zeros_like(x))
 
     def expmap0(self, u: Tensor, **options: Any) -> Tensor:
         self._check(u=u)

@@ -1,15 +1,73 @@
-"""Names of spaces: ``E10``, ``H10``, ``S10``, ``K10``, ``Q7,3`` and products such as ``H5xS5``."""
+"""Names of spaces: ``E10``, ``H10``, ``S10``, ``K10``, ``Q7,3``, products such as ``H5xS5``, and those that were registered."""
 
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
 from qgcn.manifolds.base import Space
 from qgcn.manifolds.flat import Euclidean, Stereographic
 from qgcn.manifolds.product import Product
-from qgcn.manifolds.quadric import Hyperboloid, PseudoHyperboloid, Sphere
+from qgcn.manifolds.quadric import PseudoHyperboloid
+from qgcn.manifolds.riemannian import Hyperboloid, Sphere
 
-__all__ = ["parse_space"]
+__all__ = ["parse_space", "register_space"]
 
-_EXPECTED = "expected E10, H10, S10, K10, Q7,3 (space,time) or a product such as H5xS5"
+Factory = Callable[..., Space]
+
+
+class _Form(NamedTuple):
+    """How the names of one kind of space read."""
+
+    factory: Factory
+    numbers: int
+    example: str
+
+
+_FORMS: dict[str, _Form] = {}
+
+
+def register_space(kind: str, factory: Factory, *, numbers: int = 1, example: str = "") -> None:
+    """Let :func:`parse_space`, and with it every model, command and report, know a space by name.
+
+    Example:
+        >>> from qgcn.manifolds import Euclidean, parse_space, register_space
+        >>> class Plane(Euclidean):
+        ...     kind = "P"
+        ...
+        ...     def __str__(self):
+        ...         return f"P{self.dim}"
+        >>> register_space("P", lambda dim, **_: Plane(dim))
+        >>> parse_space("P2xH3")
+        P2xH3(P2, H3(beta=-1, learnable=False))
+
+    Args:
+        kind: Letters that names of the space begin with; upper and lower case are the same, and ``x`` is not allowed.
+        factory: Builds the space: ``factory(*numbers, beta=..., learnable=...)``, see :func:`parse_space`. The name that the
+            space writes must be one that it is read from.
+        numbers: How many numbers follow the letters, separated by commas.
+        example: A name for error messages; with 10 as its numbers if not given.
+
+    Raises:
+        ValueError: The letters cannot be told from other names, or belong to another space.
+    """
+    letters = kind.upper()
+    if not re.fullmatch(r"[A-WYZa-wyz]+", kind) or numbers < 1:
+        raise ValueError(f"a kind of space is named by letters other than x, then one number or more, got {kind!r}, {numbers}")
+    known = _FORMS.get(letters)
+    if known is not None and _home(known.factory) != _home(factory):  # a cell or file that is run again may
+        raise ValueError(f"spaces {kind} are known already, such as {known.example}")
+    _FORMS[letters] = _Form(factory, numbers, example or kind + ",".join(["10"] * numbers))
+
+
+def _home(factory: Factory) -> tuple[str, str]:
+    return getattr(factory, "__module__", ""), getattr(factory, "__qualname__", repr(factory))
+
+
+register_space("E", lambda dim, **_: Euclidean(dim))
+register_space("H", Hyperboloid)
+register_space("S", Sphere)
+register_space("K", lambda dim, learnable, **_: Stereographic(dim, learnable=learnable))
+register_space("Q", PseudoHyperboloid, numbers=2, example="Q7,3 (space,time)")
 
 
 def parse_space(name: str, *, beta: float = -1.0, learnable: bool = False) -> Space:
@@ -29,7 +87,7 @@ def parse_space(name: str, *, beta: float = -1.0, learnable: bool = False) -> Sp
     ========  ==========================================================  ===============
 
     Args:
-        name: The name; case does not matter, spaces are ignored.
+        name: The name; case does not matter, spaces are ignored. :func:`register_space` adds more.
         beta: Minus the squared radius of ``H``, ``S`` and ``Q`` factors, negative; their curvatures are
             ``1 / beta`` up to sign.
         learnable: Make the curvatures parameters.
@@ -39,23 +97,18 @@ def parse_space(name: str, *, beta: float = -1.0, learnable: bool = False) -> Sp
     """
     if not isinstance(name, str):
         raise TypeError(f"a space is named by a string, got {type(name).__name__}")
-    factors = [_parse_factor(part, name, beta, learnable) for part in re.split(r"[xX]", "".join(name.split()))]
-    return factors[0] if len(factors) == 1 else Product(*factors)
+    parts = [_parse_part(part, name, beta, learnable) for part in re.split(r"[xX]", "".join(name.split()))]
+    return parts[0] if len(parts) == 1 else Product(*parts)
 
 
-def _parse_factor(part: str, name: str, beta: float, learnable: bool) -> Space:
-    match = re.fullmatch(r"([EHSKehsk])([0-9]{1,6})|[Qq]([0-9]{1,6}),([0-9]{1,6})", part)
-    if match is None:
-        raise ValueError(f"unknown space {name!r}: {_EXPECTED}")
-    letter, dim, space_dim, time_dim = match.groups()
+def _parse_part(part: str, name: str, beta: float, learnable: bool) -> Space:
+    match = re.fullmatch(r"([A-Za-z]+)([0-9]{1,6}(?:,[0-9]{1,6})*)", part)
+    form = _FORMS.get(match[1].upper()) if match else None
+    numbers = [int(number) for number in match[2].split(",")] if match else []
+    if form is None or len(numbers) != form.numbers:
+        known = ", ".join(form.example for form in _FORMS.values())
+        raise ValueError(f"unknown space {name!r}: expected {known} or a product such as H5xS5")
     try:
-        if letter is None:
-            return PseudoHyperboloid(int(space_dim), int(time_dim), beta, learnable)
-        if letter in "Ee":
-            return Euclidean(int(dim))
-        if letter in "Kk":
-            return Stereographic(int(dim), learnable=learnable)
-        kind: type[Hyperboloid] | type[Sphere] = Hyperboloid if letter in "Hh" else Sphere
-        return kind(int(dim), beta, learnable)
+        return form.factory(*numbers, beta=beta, learnable=learnable)
     except ValueError as error:
         raise ValueError(f"no space {part!r}: {error}") from None

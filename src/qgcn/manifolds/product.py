@@ -1,13 +1,14 @@
 """Products of spaces."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import geoopt
 import torch
 from torch import Tensor
 
 from qgcn.kernels import Factor
-from qgcn.manifolds.base import Space
+from qgcn.manifolds.base import Family, Space
 from qgcn.numerics import safe_norm
 
 __all__ = ["Product"]
@@ -21,6 +22,8 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     Args:
         spaces: The factors, at least two.
     """
+
+    kind: ClassVar[str] = "product"
 
     def __init__(self, *spaces: Space) -> None:
         if len(spaces) < 2:
@@ -42,6 +45,40 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     @name.setter
     def name(self, value: str) -> None:
         """Ignore the name geoopt composes: the project's names are read back by ``parse_space``."""
+
+    @property
+    def family(self) -> Family:
+        return "product"
+
+    @property
+    def traceable(self) -> bool:  # type: ignore[override]
+        return all(part.traceable for part in self.parts)
+
+    @property
+    def parts(self) -> tuple[Space, ...]:
+        return tuple(self.manifolds)
+
+    @property
+    def curvatures(self) -> tuple[float, ...]:
+        return tuple(value for part in self.parts for value in part.curvatures)
+
+    def with_curvatures(self, values: Sequence[float]) -> "Product":
+        each = zip(self.parts, self._check_curvatures(values), strict=True)
+        return Product(*(part.with_curvatures((value,)) for part, value in each))
+
+    def describe(self) -> str:
+        return "a product of " + " and ".join(part.describe() for part in self.parts)
+
+    def as_dict(self) -> dict[str, Any]:
+        return super().as_dict() | {"parts": [part.as_dict() for part in self.parts]}
+
+    def confined(self) -> Tensor:
+        if self.factors is None:  # with a part that the kernels do not know, all coordinates are free from the start
+            return super().confined()
+        return torch.cat([part.confined() for part in self.parts])
+
+    def straight(self) -> Tensor:
+        return torch.cat([part.straight() for part in self.parts])
 
     def extra_repr(self) -> str:
         return ", ".join(repr(space) for space in self.manifolds)

@@ -1,8 +1,9 @@
-r"""The spaces cut out of flat space by :math:`\langle x, x\rangle = \beta`: pseudo-hyperboloids, hyperboloids, spheres."""
+r"""The spaces cut out of flat space by :math:`\langle x, x\rangle = \beta`, above all the pseudo-hyperboloid."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import geoopt
 import torch
@@ -10,10 +11,10 @@ from torch import Tensor
 
 from qgcn import geometry, kernels
 from qgcn.kernels import Factor
-from qgcn.manifolds.base import Space, check_dim
+from qgcn.manifolds.base import Family, Space, check_dim
 from qgcn.numerics import bounded_negative, free_parameter
 
-__all__ = ["Hyperboloid", "PseudoHyperboloid", "Quadric", "Sphere"]
+__all__ = ["PseudoHyperboloid", "Quadric"]
 
 
 def _number(beta: Any) -> float:
@@ -68,6 +69,28 @@ class Quadric(Space):
 
     def extra_repr(self) -> str:
         return f"beta={self.beta.item():.4g}, learnable={self.learnable}"
+
+    # --- what the space is ---------------------------------------------------------------------------------------
+
+    _sign: ClassVar[int] = 1
+    """Sign of the sectional curvature, relative to that of beta."""
+
+    @property
+    def curvatures(self) -> tuple[float, ...]:
+        return (float(1 / self.beta.detach()) * self._sign,)
+
+    def with_curvatures(self, values: Sequence[float]) -> Self:
+        (value,) = self._check_curvatures(values)
+        if not value * self._sign < 0:
+            raise ValueError(f"the curvature of {self} must be {'negative' if self._sign > 0 else 'positive'}, got {value:g}")
+        return self._with_beta(-1 / abs(value))
+
+    @abstractmethod
+    def _with_beta(self, beta: float) -> Self:
+        """Return the same space with another beta, which is not learned."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return super().as_dict() | {"beta": self.beta.item()}
 
     # --- geoopt's protocol ---------------------------------------------------------------------------------------
 
@@ -199,6 +222,8 @@ class PseudoHyperboloid(Quadric):
         learnable: Make beta a parameter.
     """
 
+    kind: ClassVar[str] = "Q"
+
     def __init__(self, space_dim: int, time_dim: int, beta: float = -1.0, learnable: bool = False) -> None:
         space_dim, time_dim = check_dim(space_dim, "space_dim", 0), check_dim(time_dim, "time_dim")
         super().__init__(space_dim + time_dim, time_dim, beta, learnable)
@@ -206,6 +231,32 @@ class PseudoHyperboloid(Quadric):
 
     def __str__(self) -> str:
         return f"Q{self.space_dim},{self.time_dim}"
+
+    @property
+    def family(self) -> Family:
+        return "spherical" if self.space_dim == 0 else "hyperbolic" if self.time_dim == 1 else "indefinite"
+
+    def describe(self) -> str:
+        if self.family == "spherical":
+            return f"a sphere ({self.dim} dimensions)"
+        if self.family == "hyperbolic":
+            return f"hyperbolic space ({self.dim} dimensions), which has room for trees"
+        return (
+            f"a pseudo-hyperboloid with {self.space_dim} space and {self.time_dim} time dimensions, "
+            "which has room for trees and for cycles"
+        )
+
+    def confined(self) -> Tensor:
+        at, time = torch.arange(self.ambient_dim), self.time_dim
+        if self.family != "indefinite":
+            return super().confined()
+        return (at > 0) & (at < time) if time <= self.space_dim else at >= time
+
+    def straight(self) -> Tensor:
+        return (torch.arange(self.ambient_dim) > 0) & (self.time_dim == 1)
+
+    def _with_beta(self, beta: float) -> Self:
+        return type(self)(self.space_dim, self.time_dim, beta)
 
     def fold0(self, u: Tensor) -> Tensor:
         self._check(u=u)
@@ -239,90 +290,3 @@ class PseudoHyperboloid(Quadric):
         v = u if v is None else v
         self._check(x=x, u=u, v=v)
         return (u * v).sum(-1, keepdim=True)
-
-
-class Hyperboloid(Quadric):
-    r"""Hyperbolic space :math:`\mathbb H^n` of curvature ``1 / beta``: the upper sheet of :math:`\mathcal Q^{n,1}_\beta`.
-
-    The model of ``geoopt.Lorentz`` (``k = -beta``), on this project's more exact maps. Unlike the pseudo-hyperboloid's,
-    ``expmap0`` and ``logmap0`` are the ordinary maps at the pole.
-
-    Args:
-        dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
-        beta: The value of :math:`\langle x, x\rangle`, negative.
-        learnable: Make beta a parameter.
-    """
-
-    def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
-        dim = check_dim(dim)
-        super().__init__(dim + 1, 1, beta, learnable)
-
-    def __str__(self) -> str:
-        return f"H{self.dim}"
-
-    def projx(self, x: Tensor) -> Tensor:
-        self._check(x=x)
-        return geometry.expmap0(x, **self._form)  # with one time dimension: keep space, derive a positive time
-
-    def expmap(self, x: Tensor, u: Tensor) -> Tensor:
-        self._check(x=x)
-        return self.projx(geometry.expmap(x, u, **self._form))
-
-    def expmap0(self, u: Tensor) -> Tensor:
-        self._check(u=u)
-        tangent = torch.cat((torch.zeros_like(u[..., :1]), u[..., 1:]), dim=-1)
-        return self.expmap(geometry.pole(self.ambient_dim, beta=self.beta, like=u), tangent)
-
-    def fold0(self, u: Tensor) -> Tensor:
-        self._check(u=u)
-        return torch.cat((torch.zeros_like(u[..., :1]), u[..., 1:]), dim=-1)
-
-    def logmap0(self, x: Tensor) -> Tensor:
-        self._check(x=x)
-        return geometry.logmap(geometry.pole(self.ambient_dim, beta=self.beta, like=x), x, **self._form)
-
-    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        """Turn a Euclidean gradient into the Riemannian one."""
-        self._check(x=x, u=u)
-        return self.proju(x, geometry.flip_time(u, time_dim=1))
-
-    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
-        """Return the inner product, taken at the pole after transport: no rounding can make a square negative there.
-
-        Far out ``<u, u>`` is the difference of large squares; adaptive optimisers take its root.
-        """
-        v = u if v is None else v
-        pole = geometry.pole(self.ambient_dim, beta=self.beta, like=x)
-        at_pole = [geometry.transport(x, pole, w, **self._form)[..., 1:] for w in (u, v)]
-        return (at_pole[0] * at_pole[1]).sum(-1, keepdim=True)
-
-    def _check_point_on_manifold(self, x: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5) -> tuple[bool, str | None]:
-        if not bool((x[..., 0] > 0).all()):
-            return False, "x is not on the upper sheet: its first coordinate is not positive"
-        return super()._check_point_on_manifold(x, atol=atol, rtol=rtol)
-
-
-class Sphere(Quadric):
-    r"""The sphere :math:`\mathbb S^n` of radius :math:`\sqrt{|\beta|}` and curvature ``-1 / beta``, with its positive metric.
-
-    As a set it is :math:`\mathcal Q^{0,n+1}_\beta`. ``geoopt.Sphere`` has radius 1 only and no learnable curvature.
-
-    Args:
-        dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
-        beta: Minus the squared radius, negative.
-        learnable: Make beta a parameter.
-    """
-
-    def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
-        dim = check_dim(dim)
-        super().__init__(dim + 1, dim + 1, beta, learnable)
-
-    def __str__(self) -> str:
-        return f"S{self.dim}"
-
-    def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
-        return -super().inner(x, u, v, keepdim=keepdim)
-
-    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        """Turn a Euclidean gradient into the Riemannian one."""
-        return self.proju(x, u)

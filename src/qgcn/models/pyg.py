@@ -44,7 +44,7 @@ class EuclideanNetwork(Encoder):
         - **output:** points ``(N, d)``
     """
 
-    Options: ClassVar[type[Options]] = EuclideanOptions
+    options_type: ClassVar[type[Options]] = EuclideanOptions
     KINDS: ClassVar[tuple[str, ...]] = ("gcn", "gat", "sage", "mlp", "sgc")
 
     def __init__(

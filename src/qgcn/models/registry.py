@@ -47,7 +47,7 @@ class Model:
 
     def option_names(self) -> list[str]:
         """Return the names of its options."""
-        return list(self.encoder.Options.model_fields)
+        return list(self.encoder.options_type.model_fields)
 
 
 MODELS: dict[str, tuple[Model, ...]] = {}
@@ -111,7 +111,7 @@ def build(name: str, in_features: int, space: Space | str | None = None, **optio
     model = find_model(name, space)
     space = model.default_space if space is None else space
     for option in options:
-        if option not in model.encoder.Options.model_fields:
+        if option not in model.encoder.options_type.model_fields:
             known = ", ".join(model.option_names()) or "none"
             raise ValueError(f"{name} has no option {option!r} (known: {known})")
     return model.build(in_features, space, options)

@@ -7,7 +7,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from qgcn.manifolds import Product, PseudoHyperboloid, Space, parse_space
+from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
 
 __all__ = ["CoordinateOptions", "Coordinates"]
@@ -52,7 +52,7 @@ class Coordinates(Encoder):
         - **output:** points ``(N, d)``
     """
 
-    Options: ClassVar[type[Options]] = CoordinateOptions
+    options_type: ClassVar[type[Options]] = CoordinateOptions
 
     def __init__(
         self,
@@ -66,12 +66,12 @@ class Coordinates(Encoder):
         super().__init__()
         self.space = space if isinstance(space, Space) else parse_space(space, beta=beta, learnable=learnable)
         self._confine = confine
-        confined = _confined(self.space) if confine > 0 else torch.zeros(self.space.ambient_dim, dtype=torch.bool)
+        confined = self.space.confined() if confine > 0 else torch.zeros(self.space.ambient_dim, dtype=torch.bool)
         start = torch.randn(num_nodes, self.space.ambient_dim) * torch.where(confined, RELEASED, SPREAD)
         self.coordinates = nn.Parameter(self.space.proju(self.space.origin(self.space.ambient_dim), start).as_subclass(Tensor))
         # not learned, but part of what a model is
         self.free = nn.Parameter((~confined).float(), requires_grad=False)
-        straight = _straight(self.space)
+        straight = self.space.straight()
         self.turning: Tensor | None
         self.register_buffer("turning", (~straight).float() if straight.any() else None, persistent=False)
 
@@ -106,23 +106,3 @@ class Coordinates(Encoder):
     def extra_repr(self) -> str:
         """Show the number of nodes and the space."""
         return f"{len(self.coordinates)} nodes -> {self.space}"
-
-
-def _straight(space: Space) -> Tensor:
-    """Tell which coordinates go by the exponential map instead: the space part of a pseudo-hyperboloid with one time."""
-    straight: list[bool] = []
-    for part in space.manifolds if isinstance(space, Product) else [space]:
-        one_time = isinstance(part, PseudoHyperboloid) and part.time_dim == 1
-        straight += [False] + [one_time] * (part.ambient_dim - 1)
-    return torch.tensor(straight)
-
-
-def _confined(space: Space) -> Tensor:
-    """Tell which coordinates are 0 at first: of each indefinite factor, time's but one, or space's if there are fewer."""
-    confined = []
-    for factor in space.factors or ():
-        space_dim, time_dim = factor.size - factor.time_dim, factor.time_dim
-        indefinite = time_dim >= 2 and space_dim >= 1
-        time = [False, *[indefinite and time_dim <= space_dim] * (time_dim - 1)] if time_dim else []
-        confined += time + [indefinite and time_dim > space_dim] * space_dim
-    return torch.tensor(confined or [False] * space.ambient_dim)

@@ -74,7 +74,7 @@ class TangentNetwork(Encoder):
         - **output:** points ``(N, d)``
     """
 
-    Options: ClassVar[type[Options]] = TangentOptions
+    options_type: ClassVar[type[Options]] = TangentOptions
     reads_graph: ClassVar[bool] = True
     """Whether its layers aggregate neighbours."""
 
@@ -218,7 +218,7 @@ class TangentNetwork(Encoder):
 
 def _projection(in_features: int, space: Space, beta: float, learnable: bool, perturbation: float) -> DoubleProjection:
     """Choose the pseudo-hyperboloid of the features: the times of the first layer, all other features in space."""
-    time = min(getattr(space, "time_dim", 1), in_features)  # one where the layer's space has none to count
+    time = min(max(1, space.time_dim), in_features)  # one where the layer's space has none to count
     return DoubleProjection(parse_space(f"Q{in_features - time},{time}", beta=beta, learnable=learnable), perturbation)
 
 
@@ -246,7 +246,7 @@ class QGCN(TangentNetwork):
         options: As for :class:`TangentNetwork`.
     """
 
-    Options: ClassVar[type[Options]] = ConvolutionOptions
+    options_type: ClassVar[type[Options]] = ConvolutionOptions
 
     def __init__(
         self,
@@ -274,7 +274,7 @@ class QNN(TangentNetwork):
         options: As for :class:`TangentNetwork`.
     """
 
-    Options: ClassVar[type[Options]] = TangentOptions
+    options_type: ClassVar[type[Options]] = TangentOptions
     reads_graph: ClassVar[bool] = False
 
     def __init__(self, in_features: int, space: Space | str = "Q15,1", *, bias: bool = True, **options: Any) -> None:

@@ -72,13 +72,14 @@ class NodeClassification(Task[ClassificationConfig]):
 
     name: ClassVar[str] = "classification"
     metric: ClassVar[str] = "f1_micro"
-    Config: ClassVar[type[Config]] = ClassificationConfig
+    config_type: ClassVar[type[Config]] = ClassificationConfig
     needs_labels: ClassVar[bool] = True
 
     purpose: ClassVar[str] = "Learn the classes of some nodes, and predict those of the others."
     example: ClassVar[str] = "qgcn train classification --data cora --space Q15,1 --dropout 0.5 --seeds 10"
     aim: ClassVar[str] = "so that the class of a node can be read off its point"
-    titles: ClassVar[dict[str, str]] = {"f1_micro": "accuracy"}
+    titles: ClassVar[dict[str, str]] = {"f1_micro": "F1 (micro)", "f1_macro": "F1 (macro)"}
+    curve_title: ClassVar[str] = "accuracy"
 
     @classmethod
     def check(cls, config: Config) -> None:

@@ -19,7 +19,7 @@ from qgcn.manifolds import parse_space
 from qgcn.models import MODELS, Capabilities, Model, Options, find_model
 from qgcn.tasks.registry import TASKS, find_task
 
-__all__ = ["Config", "config_type", "read_config", "settings_of"]
+__all__ = ["Config", "join_config", "read_config", "settings_of"]
 
 GONE = {"convolve": "coordinates are not smoothed any more"}
 """Keys of former versions."""
@@ -182,9 +182,9 @@ class Config(_Machine, _Training, _Model, _Data):
 
 def _type_of(values: dict[str, Any]) -> type[Config]:
     """Return the class of the config that ``task`` and ``model`` ask for."""
-    base = find_task(values.get("task")).Config
+    base = find_task(values.get("task")).config_type
     name = _text(values.get("model")) or base.defaults.get("model") or Config.model_fields["model"].default
-    return config_type(base, find_model(name, _text(values.get("space"))).encoder.Options)
+    return join_config(base, find_model(name, _text(values.get("space"))).encoder.options_type)
 
 
 def _text(value: Any) -> str | None:
@@ -192,7 +192,7 @@ def _text(value: Any) -> str | None:
 
 
 @cache
-def config_type(base: type[Config], options: type[Options]) -> type[Config]:
+def join_config(base: type[Config], options: type[Options]) -> type[Config]:
     """Join the settings of a task and the options of an encoder, with the task's defaults."""
     fields = base.model_fields | options.model_fields
     told = {name: field for name, field in fields.items() if name not in base.model_fields or name in base.defaults}
@@ -208,7 +208,7 @@ def config_type(base: type[Config], options: type[Options]) -> type[Config]:
 
 def settings_of(task: str) -> dict[str, tuple[FieldInfo, str]]:
     """Return every key of a task's configs, whatever the model, with the panel of the command line it belongs to."""
-    base = find_task(task).Config
+    base = find_task(task).config_type
     found: dict[str, tuple[FieldInfo, str]] = {}
     for name, field in base.model_fields.items():
         home = next((panel for panel, part in _PANELS.items() if name in part.model_fields), task.capitalize())
@@ -218,7 +218,7 @@ def settings_of(task: str) -> dict[str, tuple[FieldInfo, str]]:
             able = model.capabilities(parse_space(model.default_space), {})
             if able.learns_nodes and not find_task(task).learns_nodes:
                 continue
-            found |= {name: (field, "Model") for name, field in model.encoder.Options.model_fields.items() if name not in found}
+            found |= {name: (field, "Model") for name, field in model.encoder.options_type.model_fields.items() if name not in found}
     return found
 
 
@@ -233,7 +233,7 @@ def _refuse(key: str, value: Any, values: dict[str, Any], kind: type[Config], wh
         raise ValueError(f"unknown key {key!r}{where}{hint}")
     task = values["task"]
     own = [task] if task in owners else list(owners)
-    usual = [TASKS[name].Config.defaults.get(key, owners[name].default) for name in own]
+    usual = [TASKS[name].config_type.defaults.get(key, owners[name].default) for name in own]
     if value is None or value in (*usual, owners[own[0]].default):
         return
     if task in owners:

@@ -80,13 +80,14 @@ class LinkPrediction(Task[LinkConfig]):
 
     name: ClassVar[str] = "links"
     metric: ClassVar[str] = "roc_auc"
-    Config: ClassVar[type[Config]] = LinkConfig
+    config_type: ClassVar[type[Config]] = LinkConfig
     eval_every: ClassVar[int] = 5
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2))
 
     purpose: ClassVar[str] = "Learn some edges of a graph, and tell the others from pairs that are none."
     example: ClassVar[str] = "qgcn train links --data friends.csv --space Q15,1 --seeds 5"
     aim: ClassVar[str] = "so that points of linked nodes are near each other"
+    titles: ClassVar[dict[str, str]] = {"roc_auc": "ROC AUC", "mrr": "MRR"}
 
     @classmethod
     def make_split(cls, data: "Data", config: LinkConfig) -> dict[str, Tensor]:

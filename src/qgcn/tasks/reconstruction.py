@@ -112,7 +112,7 @@ class Reconstruction(Task[ReconstructionConfig]):
 
     name: ClassVar[str] = "reconstruction"
     metric: ClassVar[str] = "map"
-    Config: ClassVar[type[Config]] = ReconstructionConfig
+    config_type: ClassVar[type[Config]] = ReconstructionConfig
     eval_every: ClassVar[int] = 50
     batchable: ClassVar[bool] = False  # a batch of seeds would need as many matrices of distances
     held_out: ClassVar[bool] = False

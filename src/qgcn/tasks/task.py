@@ -61,7 +61,7 @@ class Task(ABC, Generic[ConfigT]):
     name: ClassVar[str]
     metric: ClassVar[str]
     """The score by which models are chosen on validation; larger is better."""
-    Config: ClassVar[type[Config]]
+    config_type: ClassVar[type[Config]]
     """Settings and defaults."""
     eval_every: ClassVar[int] = 1
     """Epochs between validations if not asked for."""
@@ -90,6 +90,8 @@ class Task(ABC, Generic[ConfigT]):
     """What a model places points for, as the end of a sentence."""
     titles: ClassVar[dict[str, str]] = {}
     """Names of scores as they are shown, where they are not those of the results."""
+    curve_title: ClassVar[str] = ""
+    """Name of the metric in a figure of training, if it is another one."""
     plain_scores: ClassVar[frozenset[str]] = frozenset()
     """Scores that are no shares, and not shown in per cent."""
 

@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qgcn.viz import columns, figures, geometry, measured, projections, report, runs, subject
+    from qgcn.viz import figures, projections, report
 
-__all__ = ["columns", "figures", "geometry", "measured", "projections", "report", "runs", "subject"]
+__all__ = ["figures", "projections", "report"]
 
 
 def __getattr__(name: str) -> Any:

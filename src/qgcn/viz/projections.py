@@ -16,9 +16,8 @@ from torch import Tensor
 
 from qgcn.geometry import sphere_projection
 from qgcn.kernels import nearest_neighbours
-from qgcn.kernels.graph import check_points
-from qgcn.manifolds import Hyperboloid, Product, PseudoHyperboloid, Space, Sphere, Stereographic
-from qgcn.manifolds.quadric import Quadric
+from qgcn.kernels.pairs import check_points
+from qgcn.manifolds import Space
 
 __all__ = ["ExactView", "Floats", "check_umap", "disk_of", "exact_view", "umap_hyperboloid", "umap_sphere"]
 
@@ -129,28 +128,32 @@ class ExactView:
     """Coordinates that are functions of each point alone.
 
     Attributes:
-        coordinates: Shape ``(N, 2)``, or ``(N, 3)`` for a shell.
+        coordinates: Shape ``(N, 2)``, or ``(N, 3)`` for a shell or a disk.
         shape: ``plane``: two axes; ``ring``: direction on a circle, distance from it the second number; ``shell``: the same
-            about a sphere.
-        axes: What the axes are, in words; for ring and shell what the direction and the distance from it are.
+            about a sphere; ``disk``: a point of the Poincaré disk, and a height above it from -1 to 1.
+        axes: The axes in words; for ring and shell the direction and the distance from it, for a disk the point and the height.
         mean: The direction that an angle to a mean is measured from; empty where there is none.
     """
 
     coordinates: Floats
-    shape: Literal["plane", "ring", "shell"]
+    shape: Literal["plane", "ring", "shell", "disk"]
     axes: tuple[str, str]
     mean: Floats
 
 
 @torch.no_grad()
 def exact_view(x: Tensor, space: Space) -> ExactView:
-    r"""Return the time factor of each point on its sphere, against the radius of its space factor.
+    r"""Return the time factor of each point, a direction, against its space factor, a vector.
 
     A point of :math:`\mathcal Q^{s,t}` is a direction in time, :math:`t/|t| \in S^{t-1}`, and a vector in space of radius
-    :math:`\rho = \operatorname{arsinh}(|s|/\sqrt{|\beta|})`. With two or three time dimensions the direction is drawn as it is,
-    on a circle or sphere, :math:`\rho` above it. With more of them its angle to the pole stands for it; with one, where the
-    direction is no more than a sign, the angle of the space factor to its mean does, and :math:`\rho` carries the sign. Other
-    spaces: the distance from the origin and the angle to the mean direction; products: the distances of two factors.
+    :math:`\rho = \operatorname{arsinh}(|s|/\sqrt{|\beta|})`.
+
+    - With two space dimensions the vector is drawn as it is, in the Poincaré disk, and the angle of time to the pole above it:
+      all of a point of ``Q2,2``, ``Q2,1`` or ``H2``.
+    - With two or three time dimensions the direction is drawn as it is, on a circle or sphere, :math:`\rho` above it.
+    - With more of them its angle to the pole stands for it; with one, where the direction is no more than a sign, the angle of
+      the space factor to its mean does, and :math:`\rho` carries the sign.
+    - Other spaces: the distance from the origin and the angle to the mean direction; products: the distances of two factors.
 
     Args:
         x: Points, shape ``(N, d)``.
@@ -158,16 +161,33 @@ def exact_view(x: Tensor, space: Space) -> ExactView:
     """
     check_points(x)
     x = x.double().cpu()
-    if isinstance(space, Product):
-        first, second = space.manifolds[0], space.manifolds[1]
-        parts = torch.split(x, [factor.ambient_dim for factor in space.manifolds], dim=1)
-        radii = _from_origin(parts[0], first), _from_origin(parts[1], second)
+    if len(space.parts) > 1:
+        first, second = space.parts[:2]
+        coordinates = torch.split(x, [part.ambient_dim for part in space.parts], dim=1)
+        radii = first.from_origin(coordinates[0]), second.from_origin(coordinates[1])
         return _plane(*radii, (f"distance from the origin in {first}", f"distance from the origin in {second}"))
-    if not isinstance(space, PseudoHyperboloid):
-        tangent = x[:, 1:] if isinstance(space, Quadric) else x
+    if space.kind in ("Q", "H") and space.ambient_dim == space.time_dim + 2:
+        return _space_and_time(x, space.time_dim, math.sqrt(-1 / space.curvatures[0]))
+    if space.kind != "Q":
+        tangent = x[:, min(1, space.time_dim) :]
         words = ("angle to the mean direction", f"distance from the origin of {space}")
-        return _plane(_angle(tangent, tangent.mean(0)), _from_origin(x, space), words, tangent.mean(0))
-    t, size = space.time_dim, (-space.beta).double().sqrt().cpu()
+        return _plane(_angle(tangent, tangent.mean(0)), space.from_origin(x), words, tangent.mean(0))
+    return _time_against_space(x, space.time_dim, math.sqrt(-1 / space.curvatures[0]))
+
+
+def _space_and_time(x: Tensor, t: int, size: float) -> ExactView:
+    """Return the view of a space with two space dimensions and a radius of curvature."""
+    outward = x[:, t:]
+    disk = outward / (size + (size**2 + outward.square().sum(1, keepdim=True)).sqrt())  # tanh(rho / 2)
+    height = _angle(x[:, :t], torch.eye(t, dtype=x.dtype)[0]) / math.pi
+    if t == 2:
+        height = torch.where(x[:, 1] < 0, -height, height)  # the two ways round the circle
+    words = ("the space factor, in the Poincaré disk", "angle of the time factor to the pole")
+    return ExactView(torch.cat((disk, height.unsqueeze(1)), dim=1).numpy(), "disk", words, np.empty(0))
+
+
+def _time_against_space(x: Tensor, t: int, size: float) -> ExactView:
+    """Return the view of a pseudo-hyperboloid with ``t`` time dimensions and a radius of curvature."""
     time, outward = x[:, :t], x[:, t:]
     radius = torch.asinh(torch.linalg.vector_norm(outward, dim=1) / size)
     direction = sphere_projection(x, beta=-1.0, time_dim=t)[:, :t]
@@ -179,7 +199,7 @@ def exact_view(x: Tensor, space: Space) -> ExactView:
         words = ("direction of the time factor", "radius of the space factor")
         return ExactView(about, "ring" if t == 2 else "shell", words, np.empty(0))
     angle = _angle(time, torch.eye(t, dtype=x.dtype)[0])
-    if space.space_dim == 0:
+    if t == x.shape[1]:
         rest = time[:, 1:]
         words = ("angle of time to the pole", "angle of the rest of time to its mean")
         return _plane(angle, _angle(rest, rest.mean(0)), words, rest.mean(0))
@@ -188,17 +208,6 @@ def exact_view(x: Tensor, space: Space) -> ExactView:
 
 def _plane(across: Tensor, up: Tensor, axes: tuple[str, str], mean: Tensor | None = None) -> ExactView:
     return ExactView(torch.stack((across, up), dim=1).numpy(), "plane", axes, np.empty(0) if mean is None else mean.numpy())
-
-
-def _from_origin(x: Tensor, space: Space) -> Tensor:
-    if isinstance(space, Quadric):
-        pole = space.origin(space.ambient_dim, dtype=x.dtype).as_subclass(Tensor)
-        if isinstance(space, (Hyperboloid, Sphere)):
-            return space.dist(x, pole)
-    elif isinstance(space, Stereographic):
-        return space.dist(x, torch.zeros_like(x))
-    length: Tensor = torch.linalg.vector_norm(space.logmap0(x), dim=1)
-    return length
 
 
 def _angle(v: Tensor, axis: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from qgcn.viz.columns import read_columns
+from qgcn.viz.report.columns import read_columns
 
 NAMES = np.array(["a", "b", "c"])
 

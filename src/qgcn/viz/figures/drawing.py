@@ -1,7 +1,8 @@
-"""What figures share: their style, points and legends, and how they are written."""
+"""Common parts of figures: style, points, legends, and the file."""
 
 from collections.abc import Callable
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,10 +16,16 @@ from qgcn.viz.projections import Floats
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["bare", "check_layout", "circle", "legend", "new_figure", "save", "scatter", "styled"]
+__all__ = ["bare", "check_layout", "check_matplotlib", "circle", "legend", "new_figure", "save", "scatter", "styled"]
 
 FORMATS = (".png", ".pdf", ".svg")
 _Draw = TypeVar("_Draw", bound=Callable[..., "Figure"])
+
+
+def check_matplotlib() -> None:
+    """Raise unless Matplotlib is installed, without importing it."""
+    if find_spec("matplotlib") is None:
+        raise ValueError("figures need Matplotlib: pip install 'qgcn[viz]'")
 
 
 def styled(draw: _Draw) -> _Draw:
@@ -26,10 +33,9 @@ def styled(draw: _Draw) -> _Draw:
 
     @wraps(draw)
     def drawn(*arguments: Any, **options: Any) -> "Figure":
-        try:
-            from matplotlib import rc_context
-        except ImportError:
-            raise ValueError("figures need Matplotlib: pip install 'qgcn[viz]'") from None
+        check_matplotlib()
+        from matplotlib import rc_context
+
         with rc_context(style.RC):
             return draw(*arguments, **options)
 

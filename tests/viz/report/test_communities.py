@@ -1,7 +1,7 @@
 import numpy as np
 
 from qgcn.data import stochastic_block
-from qgcn.viz.communities import communities
+from qgcn.viz.report.communities import communities
 
 
 def test_communities_are_found_and_sorted_by_size():

@@ -1,146 +1,6 @@
 // The embedding to look at: views, colours, search, and what is near a node.
 
-const FEW_EDGES = 2000, NEAREST = 10, MOST_NEIGHBOURS = 40, MOST_LABELS = 8;
-
-function decode(array) {
-  if (!array) return null;
-  const text = atob(array.data), bytes = new Uint8Array(text.length);
-  for (let k = 0; k < text.length; k++) bytes[k] = text.charCodeAt(k);
-  return array.type === "float32" ? new Float32Array(bytes.buffer) : new Int32Array(bytes.buffer);
-}
-
-const clip = (name, most = 48) => (name.length > most ? `${name.slice(0, most - 1)}\u2026` : name);
-const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-
-function mixed(stops, share) {
-  const at = Math.max(0, Math.min(1, share)) * (stops.length - 1), k = Math.min(stops.length - 2, Math.floor(at));
-  const [a, b] = [rgb(stops[k]), rgb(stops[k + 1])];
-  return a.map((value, n) => Math.round(value + (b[n] - value) * (at - k)));
-}
-
-// A graph as it is used: arrays unpacked, neighbours listed.
-class Graph {
-  constructor(embedded) {
-    this.embedded = embedded;
-    this.names = embedded.names;
-    this.count = embedded.names.length;
-    this.points = new Geometry.Points(decode(embedded.points), this.count, embedded.space);
-    this.edges = decode(embedded.edges);
-    this.precision = decode(embedded.precision);
-    this.columns = embedded.columns.map((column) => ({ ...column, values: decode(column.values) }));
-    this.layouts = Object.fromEntries(Object.entries(embedded.layouts).map(([name, array]) => [name, decode(array)]));
-    this.neighbours = Array.from({ length: this.count }, () => []);
-    if (this.edges)
-      for (let k = 0; k < this.edges.length; k += 2) {
-        this.neighbours[this.edges[k]].push(this.edges[k + 1]);
-        this.neighbours[this.edges[k + 1]].push(this.edges[k]);
-      }
-  }
-
-  // The nearest nodes by the space's own distance, and where the neighbours in the graph stand among them.
-  around(node) {
-    const distance = this.points.distancesFrom(node);
-    const order = Array.from({ length: this.count }, (_, k) => k).filter((k) => k !== node);
-    order.sort((a, b) => distance[a] - distance[b] || a - b);
-    const rank = new Map(order.map((k, place) => [k, place + 1]));
-    const entry = (k) => ({ node: k, distance: distance[k], rank: rank.get(k), type: this.points.causal ? this.points.causalType(node, k) : null });
-    const neighbours = [...this.neighbours[node]].sort((a, b) => rank.get(a) - rank.get(b));
-    return { nearest: order.slice(0, NEAREST).map(entry), neighbours: neighbours.map(entry) };
-  }
-
-  // Categories in the order of the palette: as given if there are few, else the largest first and the rest together.
-  shades(column, palette) {
-    const theme = document.documentElement.dataset.theme, other = rgb(palette.other[theme]);
-    if (column.labels.length === 0) {
-      const known = Array.from(column.values).filter(Number.isFinite);
-      const positive = known.every((value) => value >= 0) && Math.max(...[...known.slice(0, 1), 0]) >= 0;
-      const [low, high] = Charts.extent(known), logarithmic = positive && high > 20 * Math.max(1, low);
-      const scale = (value) => (logarithmic ? Math.log1p(value) : value), stops = palette.sequence[theme];
-      const share = (value) => (scale(value) - scale(low)) / (scale(high) - scale(low) || 1);
-      return { of: (k) => (Number.isFinite(column.values[k]) ? mixed(stops, share(column.values[k])) : other), range: [low, high], stops, logarithmic, entries: [] };
-    }
-    const colours = palette.categories[theme], size = new Array(column.labels.length).fill(0);
-    for (const value of column.values) if (value >= 0) size[value]++;
-    const order = column.labels.map((_, k) => k).filter((k) => size[k] > 0);
-    if (column.labels.length > colours.length) order.sort((a, b) => size[b] - size[a]);
-    const place = new Array(column.labels.length).fill(-1);
-    order.slice(0, colours.length).forEach((label, k) => { place[label] = k; });
-    const entries = order.slice(0, colours.length).map((label, k) => ({ label: column.labels[label], colour: colours[k], count: size[label], has: (node) => column.values[node] === label }));
-    const rest = Array.from(column.values).filter((value) => value < 0 || place[value] < 0).length;
-    if (rest) entries.push({ label: column.labels.length > colours.length ? "others" : "none", colour: palette.other[theme], count: rest, has: (node) => column.values[node] < 0 || place[column.values[node]] < 0 });
-    return { of: (k) => (column.values[k] >= 0 && place[column.values[k]] >= 0 ? rgb(colours[place[column.values[k]]]) : other), entries };
-  }
-}
-
-const circle = (count, point) => Array.from({ length: count + 1 }, (_, k) => point((2 * Math.PI * k) / count));
-
-// The scenes of a graph: where its nodes stand in each view.
-const Scenes = {
-  sphere(graph) {
-    const guides = [];
-    for (let k = 1; k < 6; k++) {
-      const polar = (Math.PI * k) / 6;
-      guides.push(circle(72, (a) => [Math.sin(polar) * Math.cos(a), Math.sin(polar) * Math.sin(a), Math.cos(polar)]));
-    }
-    for (let k = 0; k < 6; k++) {
-      const a = (Math.PI * k) / 6;
-      guides.push(circle(72, (b) => [Math.sin(b) * Math.cos(a), Math.sin(b) * Math.sin(a), Math.cos(b)]));
-    }
-    return { kind: "sphere", positions: graph.layouts.sphere, count: graph.count, guides, fade: 0.86, globe: 1,
-      turn: times(turnAbout("x", -1.1), turnAbout("z", 0.4)) };
-  },
-  hyperboloid(graph) {
-    const at = graph.layouts.hyperboloid, heights = [];
-    for (let k = 0; k < graph.count; k++) heights.push(at[3 * k + 2]);
-    heights.sort((a, b) => a - b);
-    const top = Math.max(1.6, heights[heights.length - 1] * 1.03), guides = [], widest = Math.acosh(top);
-    for (let k = 1; k <= 8; k++) {
-      const reach = (widest * k) / 8;
-      guides.push(circle(96, (a) => [Math.sinh(reach) * Math.cos(a), Math.sinh(reach) * Math.sin(a), Math.cosh(reach)]));
-    }
-    for (let k = 0; k < 16; k++) {
-      const a = (2 * Math.PI * k) / 16;
-      guides.push(Array.from({ length: 33 }, (_, n) => { const reach = (widest * n) / 32; return [Math.sinh(reach) * Math.cos(a), Math.sinh(reach) * Math.sin(a), Math.cosh(reach)]; }));
-    }
-    const tilt = -1.0;
-    return { kind: "hyperboloid", positions: at, count: graph.count, guides, upright: true, tilt, turn: turnAbout("x", tilt), centre: [0, 0, 0.5 + 0.82 * top], scale: 1 / (1.06 * Math.sinh(widest)) };
-  },
-  disk(graph) {
-    const guides = [1, 2, 3, 4].map((reach) => circle(120, (a) => [Math.sinh(reach) * Math.cos(a), Math.sinh(reach) * Math.sin(a), Math.cosh(reach)]));
-    for (let k = 0; k < 6; k++) {
-      const a = (Math.PI * k) / 6;
-      guides.push(Array.from({ length: 81 }, (_, n) => { const reach = (n - 40) / 5; return [Math.sinh(reach) * Math.cos(a), Math.sinh(reach) * Math.sin(a), Math.cosh(reach)]; }));
-    }
-    return { kind: "disk", positions: graph.layouts.hyperboloid, count: graph.count, guides, disk: true, margin: 0.94 };
-  },
-  exact(graph) {
-    const view = graph.embedded.exact, positions = new Float32Array(3 * graph.count), raw = [];
-    for (let k = 0; k < graph.count; k++) raw.push(graph.points.exact(graph.points.at(k), view));
-    if (view.shape !== "plane") {
-      const highest = raw.reduce((most, p) => Math.max(most, Math.hypot(...p) - 1), 0), most = highest > 0 ? 1.9 : 1;
-      // heights in proportion, the highest nearly as high as the globe's radius
-      const place = (p) => { const length = Math.hypot(...p), grown = 1 + (highest > 0 ? (0.9 * (length - 1)) / highest : 0); return p.map((value) => (value * grown) / length); };
-      raw.forEach((p, k) => positions.set(place(p), 3 * k));
-      const sphere = Scenes.sphere(graph), mean = [0, 1, 2].map((axis) => raw.reduce((sum, p) => sum + p[axis] / Math.hypot(...p), 0));
-      const facing = times(turnAbout("x", -0.35), times(turnAbout("y", -Math.atan2(mean[0], mean[2]) + 0.35), IDENTITY));
-      const guides = view.shape === "shell" ? sphere.guides : [circle(160, (a) => [Math.cos(a), Math.sin(a), 0]),
-        ...Array.from({ length: 12 }, (_, k) => [0, 1].map((end) => [Math.cos((k * Math.PI) / 6) * (end ? most : 1), Math.sin((k * Math.PI) / 6) * (end ? most : 1), 0]))];
-      return { kind: "exact", shape: view.shape, raw: place, positions, count: graph.count, guides, globe: view.shape === "shell" ? 1 : 0, scale: 1 / most,
-        flat: view.shape === "ring", fade: view.shape === "shell" ? 0.7 : 0, turn: view.shape === "shell" ? facing : undefined, axes: view.axes };
-    }
-    const bounds = [0, 1].map((axis) => { const [low, high] = Charts.extent(raw.map((p) => p[axis])), room = (high - low || 1) * 0.04; return [low - room, high + room]; });
-    const place = (p) => [0, 1].map((axis) => (2 * (p[axis] - bounds[axis][0])) / (bounds[axis][1] - bounds[axis][0]) - 1).concat(0);
-    raw.forEach((p, k) => positions.set(place(p), 3 * k));
-    return { kind: "exact", shape: "plane", raw: place, positions, count: graph.count, flat: true, stretch: true, margin: 0.84, bounds, axes: view.axes };
-  },
-};
-
-const VIEWS = {
-  sphere: { title: "Sphere", about: (space) => `UMAP\u2019s layout on a sphere, from the nearest neighbours in ${space} by its own distance. What is near matters, not which way is up.` },
-  hyperboloid: { title: "Hyperboloid", about: (space) => `UMAP\u2019s layout in hyperbolic space, from the nearest neighbours in ${space} by its own distance, as a bowl in three dimensions. Rings are equal steps outward.` },
-  disk: { title: "Poincar\u00e9 disk", about: (space) => `The same layout in the Poincar\u00e9 disk: the rim is infinitely far away, rings are one unit apart. Dragging moves you through hyperbolic space.` },
-  exact: { title: "Exact", about: (space, embedded) => `No reduction: each point of ${space} as it is. ${embedded.exact.shape === "plane" ? `Across: ${embedded.exact.axes[0]}. Up: ${embedded.exact.axes[1]}.` : `Direction: ${embedded.exact.axes[0]}. Height above the ${embedded.exact.shape === "ring" ? "circle" : "globe"}: ${embedded.exact.axes[1]}.`}` },
-};
+const FEW_EDGES = 2000, MOST_NEIGHBOURS = 40, MOST_LABELS = 8;
 
 class Explorer {
   constructor(host, palette) {
@@ -153,7 +13,7 @@ class Explorer {
 
   build() {
     this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "View" });
-    this.colour = h("select", { id: "colour", onchange: () => { this.isolated = null; this.paint(); } });
+    this.colour = h("select", { id: "colour", onchange: () => { this.isolated = null; this.paint(); this.drawEdges(); } });
     this.edges = h("select", { id: "edges", onchange: () => this.drawEdges() },
       [["selected", "of the selected node"], ["all", "all"], ["none", "none"]].map(([value, name]) => h("option", { value }, name)));
     this.list = h("ul", { id: "matches", role: "listbox", "aria-label": "Nodes found", hidden: true });
@@ -195,7 +55,7 @@ class Explorer {
     this.edges.value = this.graph.edges && this.graph.edges.length <= FEW_EDGES ? "all" : "selected";
     this.input.value = "";
     this.theme();
-    this.view(this.kind && views.includes(this.kind) ? this.kind : views.includes("disk") ? "disk" : views[0]);
+    this.view(this.kind && views.includes(this.kind) ? this.kind : embedded.exact.shape === "disk" ? "exact" : views.includes("disk") ? "disk" : views[0]);
     this.inspect();
   }
 
@@ -344,6 +204,7 @@ class Explorer {
   // A geodesic between two nodes, as the view shows it: the picture's own, or in the exact view the space's.
   path(a, b, steps) {
     const scene = this.stage.scene, at = scene.positions;
+    if (this.graph.drawn && scene.kind === "exact") return [a, b].map((node) => [...at.subarray(3 * node, 3 * node + 3)]);
     if (scene.kind === "exact") return this.graph.points.geodesic(a, b, steps).map((x) => scene.raw(this.graph.points.exact(x, this.graph.embedded.exact)));
     const p = at.subarray(3 * a, 3 * a + 3), q = at.subarray(3 * b, 3 * b + 3);
     return Geometry.pictureGeodesic(scene.kind === "sphere" ? "sphere" : "hyperboloid", p, q, steps);
@@ -352,9 +213,13 @@ class Explorer {
   drawEdges() {
     const graph = this.graph, unit = (hex, alpha) => [...rgb(hex).map((value) => value / 255), alpha], wanted = this.edges.value, lines = [];
     if (wanted === "all" && graph.edges) {
-      const paths = [], steps = graph.edges.length > 40000 ? 8 : 16;
-      for (let k = 0; k < graph.edges.length; k += 2) paths.push(this.path(graph.edges[k], graph.edges[k + 1], steps));
+      const paths = [], within = this.shades.entries.map(() => []), steps = graph.edges.length > 40000 ? 8 : 16;
+      for (let k = 0; k < graph.edges.length; k += 2) {
+        const [a, b] = [graph.edges[k], graph.edges[k + 1]], group = graph.edges.length <= FEW_EDGES ? this.shades.entries.findIndex((each) => each.has(a) && each.has(b)) : -1;
+        (within[group] || paths).push(this.path(a, b, steps));
+      }
       lines.push({ paths, colour: unit(this.ink.faint, Math.max(0.06, Math.min(0.5, 900 / graph.edges.length))) });
+      within.forEach((some, k) => { if (some.length) lines.push({ paths: some, colour: unit(this.shades.entries[k].colour, 0.9) }); });
     }
     if (this.selected >= 0 && wanted !== "none") {
       lines.push({ paths: this.around.nearest.map(({ node }) => this.path(this.selected, node, 64)), colour: unit(this.ink.warm, 0.75) });

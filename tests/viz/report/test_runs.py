@@ -8,7 +8,7 @@ import torch
 
 from qgcn import metrics
 from qgcn.training import Config, Run
-from qgcn.viz.runs import read_run
+from qgcn.viz.report.runs import read_run
 
 
 def train(folder, **settings):

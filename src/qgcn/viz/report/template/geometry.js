@@ -43,10 +43,10 @@ const Geometry = (() => {
     constructor(values, count, space) {
       this.count = count;
       this.space = space;
-      this.size = space.factors.reduce((sum, factor) => sum + factor.size, 0);
+      this.size = space.parts.reduce((sum, factor) => sum + factor.size, 0);
       this.x = Float64Array.from(values);
       let offset = 0;
-      for (const factor of space.factors) {
+      for (const factor of space.parts) {
         factor.offset = offset;
         offset += factor.size;
       }
@@ -55,7 +55,7 @@ const Geometry = (() => {
 
     // Put a point back onto its space: what rounding to single precision has moved.
     project(x, at) {
-      for (const factor of this.space.factors) {
+      for (const factor of this.space.parts) {
         if (!factor.time) continue;
         let time = 0, space = 0;
         for (let k = 0; k < factor.size; k++) {
@@ -70,7 +70,7 @@ const Geometry = (() => {
     at(i) { return this.x.subarray(i * this.size, (i + 1) * this.size); }
 
     distance(i, j) {
-      const factors = this.space.factors;
+      const factors = this.space.parts;
       if (factors.length === 1) return factorDistance(factors[0], this.x, this.x, i * this.size, j * this.size);
       let sum = 0;
       for (const factor of factors) {
@@ -87,10 +87,10 @@ const Geometry = (() => {
     }
 
     // How a pair lies: only a pseudo-hyperboloid has causal types.
-    get causal() { return this.space.factors.length === 1 && this.space.factors[0].kind === "Q"; }
+    get causal() { return this.space.parts.length === 1 && this.space.parts[0].kind === "Q"; }
 
     causalType(i, j) {
-      const c = chord(this.space.factors[0], this.x, this.x, i * this.size, j * this.size);
+      const c = chord(this.space.parts[0], this.x, this.x, i * this.size, j * this.size);
       if (c.far) return c.square >= -this.space.antipode ? "broken" : "time-like";
       if (Math.abs(c.square) <= this.space.null * c.error) return "null";
       return c.square > 0 ? "space-like" : "time-like";
@@ -99,7 +99,7 @@ const Geometry = (() => {
     // Points of the geodesic from i to j; where none is smooth, through -j and along half a circle.
     geodesic(i, j, steps) {
       const path = Array.from({ length: steps + 1 }, () => new Float64Array(this.size));
-      for (const factor of this.space.factors) this.factorPath(factor, i, j, path);
+      for (const factor of this.space.parts) this.factorPath(factor, i, j, path);
       return path;
     }
 
@@ -152,8 +152,13 @@ const Geometry = (() => {
 
     // The exact view: functions of the point alone, as in qgcn.viz.projections.exact_view.
     exact(x, view) {
-      const factors = this.space.factors, factor = factors[0], t = factor.time;
+      const factors = this.space.parts, factor = factors[0], t = factor.time;
       if (factors.length > 1) return [fromOrigin(factors[0], x, 0), fromOrigin(factors[1], x, factors[0].size), 0];
+      if (view.shape === "disk") {
+        const size = Math.sqrt(-factor.beta), scale = size + Math.sqrt(-factor.beta + x[t] * x[t] + x[t + 1] * x[t + 1]);
+        const height = Math.atan2(norm(x, 1, t), x[0]) / Math.PI;
+        return [x[t] / scale, x[t + 1] / scale, t === 2 && x[1] < 0 ? -height : height];
+      }
       if (factor.kind !== "Q") return [angle(x, factor.time ? 1 : 0, factor.size, view.mean), fromOrigin(factor, x, 0), 0];
       const radius = Math.asinh(norm(x, t, factor.size) / Math.sqrt(-factor.beta));
       if (t === 1) return [angle(x, 1, factor.size, view.mean), radius * Math.sign(x[0]), 0];

@@ -8,11 +8,10 @@
   root.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const colours = () => palette.categories[root.dataset.theme];
   const percent = (value) => (value === null || value === undefined ? "\u2013" : (100 * value).toFixed(2));
-  const isShare = (name) => !name.includes("distortion");
-  const shownScore = (name, value) => (isShare(name) ? percent(value) : Charts.plain(value));
-  const TITLES = { accuracy: "accuracy", f1_micro: "F1 (micro)", f1_macro: "F1 (macro)", roc_auc: "ROC AUC", average_precision: "average precision", mrr: "MRR", map: "mAP", distortion: "distortion", worst_distortion: "worst distortion" };
-  const titled = (name) => TITLES[name] || name.replaceAll("_", " ");
-  const withSpread = (score, seeds) => (score ? shownScore(score.name, score.mean) + (seeds > 1 && score.std !== null ? ` \u00b1 ${shownScore(score.name, score.std)}` : "") : "\u2013");
+  const isShare = (name, subject) => !subject.errors.includes(name);
+  const shownScore = (name, value, subject) => (isShare(name, subject) ? percent(value) : Charts.plain(value));
+  const titled = (name, subject) => subject.titles[name] || name.replaceAll("_", " ");
+  const withSpread = (score, seeds, subject) => (score ? shownScore(score.name, score.mean, subject) + (seeds > 1 && score.std !== null ? ` \u00b1 ${shownScore(score.name, score.std, subject)}` : "") : "\u2013");
   const seedsOf = (subject) => subject.settings.seeds || 1;
   const section = (id, title, ...content) => h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...content);
 
@@ -31,11 +30,11 @@
   function overview(subject) {
     const score = subject.scores.find((each) => each.name === subject.metric), settings = subject.settings;
     const graph = subject.embedded, tile = (value, name) => h("div", { class: "tile" }, h("b", {}, value), h("span", {}, name));
-    const tiles = [score ? tile(withSpread(score, seedsOf(subject)) + (isShare(score.name) ? " %" : ""), titled(score.name)) : null,
+    const tiles = [score ? tile(withSpread(score, seedsOf(subject), subject) + (isShare(score.name, subject) ? " %" : ""), titled(score.name, subject)) : null,
       settings.space ? tile(settings.space, "space") : null,
       graph ? tile(graph.names.length.toLocaleString("en"), "nodes") : null,
       graph && graph.edges ? tile(graph.edges.shape[0].toLocaleString("en"), "edges") : null,
-      graph && graph.space.factors.length === 1 && graph.space.factors[0].beta ? tile(((graph.space.factors[0].kind === "S" ? -1 : 1) / graph.space.factors[0].beta).toFixed(3).replace("-", "\u2212"), "curvature") : null];
+      graph && graph.space.curvatures.length === 1 && graph.space.curvatures[0] ? tile(graph.space.curvatures[0].toFixed(3).replace("-", "\u2212"), "curvature") : null];
     return [h("div", { class: "words" }, subject.words.map((text) => h("p", {}, text))), subject.notices.map((text) => h("p", { class: "notice", role: "note" }, text)), h("div", { class: "tiles" }, tiles)];
   }
 
@@ -61,15 +60,16 @@
 
   function curveFigures(list) {
     const series = (key) => list.map((each, k) => ({ name: each.name, x: each.curve.epoch, y: each.curve[key], colour: colours()[k % colours().length] }));
-    const metric = list[0].metric, held = list[0].task !== "reconstruction";
+    const { metric, held } = list[0];
     return h("div", { class: "grid" },
       Charts.lines({ title: "Loss", about: "on the training data", series: series("loss"), xLabel: "epoch", yLabel: "loss" }),
-      Charts.lines({ title: metric ? `${held ? "Validation" : "Score"}: ${titled(metric)}` : "Score", about: held ? "on nodes or edges held out, by which the best model is chosen" : "of the graph that is embedded", series: series("score"), xLabel: "epoch", yLabel: metric ? titled(metric) : "score" }));
+      Charts.lines({ title: metric ? `${held ? "Validation" : "Score"}: ${metric}` : "Score", about: held ? "on nodes or edges held out, by which the best model is chosen" : "of the graph that is embedded", series: series("score"), xLabel: "epoch", yLabel: metric || "score" }));
   }
 
-  const METRIC = { f1_micro: "accuracy" };
+  const curveOf = (subject, curve, name) => ({ name, curve, metric: subject.curve_metric && titled(subject.curve_metric, subject), held: subject.held_out });
+
   function curves(subject) {
-    const list = subject.curves.map((curve) => ({ name: subject.curves.length > 1 ? `seed ${curve.seed}` : subject.name, curve, metric: METRIC[subject.metric] || subject.metric, task: subject.settings.task }));
+    const list = subject.curves.map((curve) => curveOf(subject, curve, subject.curves.length > 1 ? `seed ${curve.seed}` : subject.name));
     return list.length ? section("curves", "How training went", curveFigures(list)) : null;
   }
 
@@ -77,9 +77,9 @@
     if (subject.seeds.length < 2) return null;
     const names = Object.keys(subject.seeds[0].test || {});
     return section("seeds", "Every seed", h("div", { class: "scroll" }, h("table", {},
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "seed"), h("th", { scope: "col", class: "number" }, "best epoch"), names.map((name) => h("th", { scope: "col", class: "number" }, titled(name))))),
-      h("tbody", {}, subject.seeds.map((each) => h("tr", {}, h("th", { scope: "row" }, String(each.seed) + (each.seed === subject.shown ? " (shown)" : "")), h("td", { class: "number" }, String(each.best_epoch)), names.map((name) => h("td", { class: "number" }, shownScore(name, each.test[name]))))),
-        h("tr", { class: "sum" }, h("th", { scope: "row" }, "mean \u00b1 deviation"), h("td"), names.map((name) => h("td", { class: "number" }, withSpread(subject.scores.find((score) => score.name === name), subject.seeds.length))))))));
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "seed"), h("th", { scope: "col", class: "number" }, "best epoch"), names.map((name) => h("th", { scope: "col", class: "number" }, titled(name, subject))))),
+      h("tbody", {}, subject.seeds.map((each) => h("tr", {}, h("th", { scope: "row" }, String(each.seed) + (each.seed === subject.shown ? " (shown)" : "")), h("td", { class: "number" }, String(each.best_epoch)), names.map((name) => h("td", { class: "number" }, shownScore(name, each.test[name], subject))))),
+        h("tr", { class: "sum" }, h("th", { scope: "row" }, "mean \u00b1 deviation"), h("td"), names.map((name) => h("td", { class: "number" }, withSpread(subject.scores.find((score) => score.name === name), subject.seeds.length, subject))))))));
   }
 
   function analysis() {
@@ -131,13 +131,14 @@
     if (subjects.length < 2) return null;
     const same = subjects.every((each) => each.settings.task === subjects[0].settings.task && each.settings.data === subjects[0].settings.data);
     const names = [...new Set(subjects.flatMap((each) => each.scores.map((score) => score.name)))];
-    const best = Object.fromEntries(names.map((name) => { const means = subjects.map((each) => each.scores.find((score) => score.name === name)?.mean ?? NaN).filter(Number.isFinite); return [name, isShare(name) ? Math.max(...means) : Math.min(...means)]; }));
+    const owner = Object.fromEntries(names.map((name) => [name, subjects.find((each) => each.scores.some((score) => score.name === name))]));
+    const best = Object.fromEntries(names.map((name) => { const means = subjects.map((each) => each.scores.find((score) => score.name === name)?.mean ?? NaN).filter(Number.isFinite); return [name, isShare(name, owner[name]) ? Math.max(...means) : Math.min(...means)]; }));
     const table = h("table", { id: "comparison" },
-      h("thead", {}, h("tr", {}, ["run", "task", "data", "model", "space"].map((name) => h("th", { scope: "col" }, name)), h("th", { scope: "col", class: "number" }, "seeds"), names.map((name) => h("th", { scope: "col", class: "number" }, titled(name))))),
+      h("thead", {}, h("tr", {}, ["run", "task", "data", "model", "space"].map((name) => h("th", { scope: "col" }, name)), h("th", { scope: "col", class: "number" }, "seeds"), names.map((name) => h("th", { scope: "col", class: "number" }, titled(name, owner[name]))))),
       h("tbody", {}, subjects.map((each, k) => h("tr", {}, h("th", { scope: "row" }, h("button", { type: "button", class: "link", onclick: () => choose(k) }, clip(each.name, 40))),
         ["task", "data", "model", "space"].map((name) => h("td", {}, clip(String(each.settings[name] ?? "\u2013").split("/").pop(), 30))), h("td", { class: "number" }, String(seedsOf(each))),
-        names.map((name) => { const score = each.scores.find((one) => one.name === name), top = same && score && score.mean === best[name]; return h("td", { class: "number" }, top ? h("b", {}, withSpread(score, seedsOf(each))) : withSpread(score, seedsOf(each))); })))));
-    const list = subjects.filter((each) => each.curves.length).map((each) => ({ name: each.name, curve: each.curves[0], metric: METRIC[each.metric] || each.metric, task: each.settings.task }));
+        names.map((name) => { const score = each.scores.find((one) => one.name === name), top = same && score && score.mean === best[name]; return h("td", { class: "number" }, top ? h("b", {}, withSpread(score, seedsOf(each), each)) : withSpread(score, seedsOf(each), each)); })))));
+    const list = subjects.filter((each) => each.curves.length).map((each) => curveOf(each, each.curves[0], each.name));
     return section("compare", "Side by side", h("div", { class: "scroll" }, table),
       same ? null : h("p", { class: "faint" }, "The runs differ in task or data: their scores are not comparable across rows."),
       h("div", { class: "minis" }, subjects.map(miniature)), same && list.length > 1 ? curveFigures(list) : null);

@@ -1,24 +1,13 @@
-"""The geometry of a graph for the report: what was measured, what it means, and charts."""
+"""The geometry of a graph for the report: measurements in sentences, figures and charts."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qgcn.analysis import (
-    Curvature,
-    Hyperbolicity,
-    Shape,
-    Spectrum,
-    distance_spectrum,
-    forman_curvature,
-    gromov_hyperbolicity,
-    sectional_curvature,
-)
-from qgcn.viz.subject import Tell
+from qgcn.analysis import Curvature, Hyperbolicity, Measurements, Spectrum
 
-__all__ = ["measure_graph"]
+__all__ = ["graph_section"]
 
 Floats = NDArray[np.float64]
 
@@ -28,47 +17,23 @@ _TAILS = 0.05, 0.01
 """Shares of the edges of least and largest Forman curvature that the chart leaves out: hubs would stretch it."""
 
 
-def measure_graph(graph: Any, dim: int = 10, *, seed: int = 0, tell: Tell = lambda _: None) -> dict[str, Any]:
-    """Measure a graph and return what :func:`qgcn.viz.report.write_report` takes as its ``analysis``.
-
-    Hyperbolicity, curvature and spectrum are sampled where a graph is large; no model is trained.
-
-    Args:
-        graph: A :class:`qgcn.analysis.Shape`, or what :meth:`qgcn.analysis.Shape.of` takes.
-        dim: Number of coordinates that the spectrum is asked to split, such as those of the run's space.
-        seed: Fixes the samples.
-        tell: Hears what is being done.
+def graph_section(found: Measurements) -> dict[str, Any]:
+    """Describe measurements of a graph as :func:`write_report` takes them for its ``analysis``.
 
     Returns:
         ``graph``, its name; ``words``, sentences; ``facts``, names and values; ``charts``, each with ``title``, ``about``,
         ``kind``, ``x_label``, ``y_label``, ``x`` and ``y``.
-
-    Raises:
-        OSError: A file cannot be read.
-        ValueError: It is no graph, or has no edges.
-        TypeError: It is none of these.
     """
-    shape = Shape.of(graph)
-
-    def tick(what: str) -> Callable[[int, int], None]:
-        tell(f"the geometry of {shape.name}: {what}")
-        return lambda done, total: tell(f"the geometry of {shape.name}: {what}, {_percent(done / total)}")
-
-    delta = gromov_hyperbolicity(shape, seed=seed, tick=tick("delta"))
-    # without two neighbours of one node there is no plane that could curve
-    planes = any((component.degree >= 2).any() for component in shape.components)
-    curvature = sectional_curvature(shape, seed=seed, tick=tick("sectional curvature")) if planes else None
-    spectrum = distance_spectrum(shape, dim, seed=seed, tick=tick("spectrum"))
-    forman = forman_curvature(shape)
-    words = [_on_delta(delta)]
-    charts = [_chart_of_delta(delta)]
+    shape, curvature = found.shape, found.curvature
+    words = [_on_delta(found.hyperbolicity)]
+    charts = [_chart_of_delta(found.hyperbolicity)]
     if curvature is not None:
-        words.append(_on_curvature(curvature, forman))
+        words.append(_on_curvature(curvature, found.forman))
         charts.append(_chart_of_curvature(curvature))
-    words.append(_on_spectrum(spectrum))
+    words.append(_on_spectrum(found.spectrum))
     words += [f"How it was read: {'; '.join(shape.remarks)}."] if shape.remarks else []
-    charts += [_chart_of_forman(forman), _chart_of_spectrum(spectrum)]
-    return {"graph": shape.name, "words": words, "facts": _facts(shape, delta, curvature, spectrum, forman), "charts": charts}
+    charts += [_chart_of_forman(found.forman), _chart_of_spectrum(found.spectrum)]
+    return {"graph": shape.name, "words": words, "facts": _facts(found), "charts": charts}
 
 
 # --- in words --------------------------------------------------------------------------------------------------------
@@ -115,9 +80,8 @@ def _on_spectrum(spectrum: Spectrum) -> str:
     )
 
 
-def _facts(
-    shape: Shape, delta: Hyperbolicity, curvature: Curvature | None, spectrum: Spectrum, forman: Floats
-) -> dict[str, str]:
+def _facts(found: Measurements) -> dict[str, str]:
+    shape, delta, curvature, spectrum = found.shape, found.hyperbolicity, found.curvature, found.spectrum
     low, high = delta.mean_interval
     facts = {
         "nodes": f"{shape.num_nodes:,}",
@@ -138,7 +102,7 @@ def _facts(
         }
     least, most = spectrum.negative_range
     return facts | {
-        "Forman curvature, mean": _signed(float(forman.mean())),
+        "Forman curvature, mean": _signed(float(found.forman.mean())),
         "spectrum below 0": f"{_percent(spectrum.negative, 1)}"
         + ("" if spectrum.exact else f" ({_percent(least, 1)} to {_percent(most, 1)})"),
         f"split of {spectrum.dim} coordinates": f"{spectrum.signature} (holds {_percent(spectrum.explained)})",

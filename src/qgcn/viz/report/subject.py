@@ -1,6 +1,5 @@
-"""What a report is about: an embedded graph with what is known of it, and the run that made it."""
+"""The subject of a report: an embedded graph with everything known of it, and the run that made it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +11,17 @@ from qgcn import metrics
 from qgcn.data import undirected
 from qgcn.kernels import nearest_neighbours
 from qgcn.manifolds import Space
-from qgcn.tasks.insights import Column, Quality, by_class, by_degree
+from qgcn.progress import Progress, silent
+from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names
+from qgcn.training.metrics_log import Curve
 from qgcn.viz import projections
-from qgcn.viz.communities import communities
 from qgcn.viz.projections import ExactView, Floats
+from qgcn.viz.report.communities import communities
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Curve", "Embedded", "Score", "Subject", "Tell", "embed"]
-
-Tell = Callable[[str], None]
-"""Hears what is being done."""
+__all__ = ["Embedded", "Score", "Subject", "embed"]
 
 FEWEST_NODES = 4
 """Below it UMAP has nothing to lay out."""
@@ -36,16 +34,6 @@ class Score:
     name: str
     mean: float
     deviation: float
-
-
-@dataclass(frozen=True)
-class Curve:
-    """How the training of a seed went, one number for each validation."""
-
-    seed: int
-    epoch: list[int]
-    loss: list[float]
-    score: list[float]
 
 
 @dataclass(frozen=True)
@@ -85,6 +73,10 @@ class Subject:
         words: What was done and how it ended, in sentences.
         notices: What is missing or wrong.
         metric: Name of the score that it is judged by.
+        curve_metric: Name of the score that the curves show; ``metric`` if not given.
+        held_out: Whether that is of nodes or edges that were not trained on.
+        titles: Names of scores as a reader knows them; the name itself, with spaces, if not given.
+        errors: Names of scores that are no shares, and of which less is better.
         scores: Scores over all seeds.
         seeds: Scores of each seed, as in ``results.json``.
         curves: How training went.
@@ -99,6 +91,10 @@ class Subject:
     words: list[str]
     notices: list[str] = field(default_factory=list)
     metric: str = ""
+    curve_metric: str = ""
+    held_out: bool = False
+    titles: dict[str, str] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
     scores: list[Score] = field(default_factory=list)
     seeds: list[dict[str, Any]] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
@@ -117,7 +113,7 @@ def embed(
     extra: list[Column] | None = None,
     quality: list[Quality] | None = None,
     umap: bool = True,
-    tell: Tell = lambda _: None,
+    progress: Progress = silent,
 ) -> tuple[Embedded | None, list[str]]:
     """Gather everything that the points of a graph can show. Points that are not finite are left out.
 
@@ -129,7 +125,7 @@ def embed(
         extra: More columns.
         quality: Scores by groups that are known already.
         umap: Lay out the points with UMAP, too.
-        tell: Hears what is being done.
+        progress: Progress callback.
 
     Returns:
         The embedding, or none if nothing can be shown of it; and notices of what was left out.
@@ -140,7 +136,7 @@ def embed(
     if data is not None:
         data = undirected(data)
         edges = _once(data.edge_index)
-        columns = _classes(data) + columns + _structure(data, edges, tell)
+        columns = _classes(data) + columns + _structure(data, edges, progress)
     kept = points.isfinite().all(1)
     if not bool(kept.all()):
         lost = int((~kept).sum())
@@ -154,15 +150,15 @@ def embed(
         return None, notices
     layouts: dict[str, Floats] = {}
     if umap and len(points) >= FEWEST_NODES:
-        tell(f"nearest neighbours of {len(points):,} points in {space}")
+        progress("nearest neighbours", note=f"{len(points):,} points in {space}")
         neighbours = nearest_neighbours(points, space, min(projections.NEIGHBOURS, len(points) - 1))
-        tell("UMAP onto the sphere")
+        progress("UMAP onto the sphere")
         layouts["sphere"] = projections.umap_sphere(points, space, neighbours=neighbours)
-        tell("UMAP into the hyperbolic plane")
+        progress("UMAP into the hyperbolic plane")
         layouts["hyperboloid"] = projections.umap_hyperboloid(points, space, neighbours=neighbours)
     precision, scores = None, list(quality or [])
     if edges is not None and edges.shape[1] and len(points) > 1:
-        tell("how well neighbours are nearest points")
+        progress("how well neighbours are nearest points")
         both = torch.from_numpy(np.concatenate((edges, edges[::-1]), axis=1).copy())
         precision = metrics.node_precision(points, both, space)
         scores += _precision_quality(precision, both, data)
@@ -193,20 +189,14 @@ def _classes(data: "Data") -> list[Column]:
     return [] if y is None else [Column.of_categories("class", y.numpy(), class_names(data))]
 
 
-def _structure(data: "Data", edges: np.ndarray[Any, Any], tell: Tell) -> list[Column]:
+def _structure(data: "Data", edges: np.ndarray[Any, Any], progress: Progress) -> list[Column]:
     """Return community and degree of each node."""
-    tell("communities")
+    progress("communities")
     count = int(data.num_nodes or 0)
     label = communities(edges, count)
     names = [str(k + 1) for k in range(int(label.max()) + 1)]
     degree = torch.bincount(data.edge_index[0], minlength=count).double().numpy()
     return [Column.of_categories("community", label, names), Column("degree", degree)]
-
-
-def class_names(data: "Data") -> list[str]:
-    """Return the names of the classes, numbers if they have none."""
-    named = getattr(data, "classes", None)
-    return [str(each) for each in named] if named is not None else [str(k) for k in range(int(data.y.max()) + 1)]
 
 
 def _keep(

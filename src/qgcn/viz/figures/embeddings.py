@@ -1,39 +1,18 @@
-"""Static figures fit for a paper, one function each; :func:`save` writes PNG, PDF or SVG.
+"""Figures of embeddings, and of the space itself."""
 
-Every function returns a ``matplotlib.figure.Figure`` and touches no global state of Matplotlib, which is imported when a figure
-is first drawn.
-"""
-
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qgcn.tasks.insights import Column
 from qgcn.viz import style
-from qgcn.viz.drawing import bare, check_layout, circle, legend, new_figure, save, scatter, styled
+from qgcn.viz.figures.drawing import bare, check_layout, circle, legend, new_figure, scatter, styled
 from qgcn.viz.projections import ExactView, Floats, disk_of
-from qgcn.viz.subject import Curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "curvature_histogram",
-    "delta_distribution",
-    "disk",
-    "exact",
-    "hyperboloid",
-    "map_against_time",
-    "save",
-    "sphere",
-    "submanifolds",
-    "training_curves",
-    "views",
-]
-
-
-# --- the space -------------------------------------------------------------------------------------------------------
+__all__ = ["disk", "exact", "hyperboloid", "sphere", "submanifolds", "views"]
 
 
 @styled
@@ -81,9 +60,6 @@ def submanifolds(beta: float = -1.0) -> "Figure":
         axis.view_init(elev=16, azim=-55)
         axis.set_box_aspect((1, 1, 1.05), zoom=1.12)
     return figure
-
-
-# --- embeddings ------------------------------------------------------------------------------------------------------
 
 
 @styled
@@ -180,7 +156,11 @@ def exact(view: ExactView, column: Column | None = None) -> "Figure":
     else:
         figure, axes = new_figure(4.8, 3.8)
         scatter(axes[0], x[:, 0], x[:, 1], column)
-        if view.shape == "ring":
+        if view.shape == "disk":
+            axes[0].set_aspect("equal")
+            axes[0].set_xlabel("first space axis")
+            axes[0].set_ylabel("second space axis")
+        elif view.shape == "ring":
             axes[0].add_patch(circle(facecolor="none"))
             axes[0].set_aspect("equal")
             axes[0].set_xlabel("first time axis")
@@ -188,107 +168,13 @@ def exact(view: ExactView, column: Column | None = None) -> "Figure":
         else:
             axes[0].set_xlabel(view.axes[0])
             axes[0].set_ylabel(view.axes[1])
-    if view.shape != "plane":
+    if view.shape == "disk":
+        axes[0].set_title(f"{view.axes[0]}, seen from above", fontweight="normal", fontsize=8, loc="center")
+    elif view.shape != "plane":
         ground = "circle" if view.shape == "ring" else "sphere"
         title = f"{view.axes[0]}; height above the {ground}: {view.axes[1]}"
         axes[0].set_title(title, fontweight="normal", fontsize=8, loc="center")
     legend(figure, column)
-    return figure
-
-
-# --- measurements ----------------------------------------------------------------------------------------------------
-
-
-@styled
-def map_against_time(scores: Mapping[str, Mapping[int, Sequence[float]]], dim: int | None = None) -> "Figure":
-    """Draw the mAP of reconstruction against the number of time dimensions: mean of the seeds, deviation as a band.
-
-    Args:
-        scores: For each graph, for each number of time dimensions, the mAP of each seed, from 0 to 1.
-        dim: The number of dimensions in all, for the label.
-    """
-    if not scores:
-        raise ValueError("scores must hold at least one graph, got none")
-    figure, axes = new_figure(4.6, 3.2)
-    for (name, by_time), colour in zip(scores.items(), style.categories(len(scores)), strict=True):
-        times = sorted(by_time)
-        mean = np.array([100 * np.mean(by_time[t]) for t in times])
-        deviation = np.array([100 * np.std(by_time[t], ddof=1) if len(by_time[t]) > 1 else 0.0 for t in times])
-        axes[0].plot(times, mean, marker="o", markersize=3.5, color=colour, label=name, linewidth=1.4)
-        axes[0].fill_between(times, mean - deviation, mean + deviation, color=colour, alpha=0.15, linewidth=0)
-    axes[0].set_xticks(sorted({t for by_time in scores.values() for t in by_time}))
-    axes[0].set_xlabel("time dimensions $t$" + ("" if dim is None else f" of {dim}"))
-    axes[0].set_ylabel("mAP (%)")
-    axes[0].legend(loc="best")
-    return figure
-
-
-@styled
-def curvature_histogram(values: Mapping[str, Sequence[float]], bins: int = 40) -> "Figure":
-    """Draw the distribution of a graph's sectional curvature, one panel a graph, its mean as a line.
-
-    Args:
-        values: Curvatures of each graph.
-        bins: Number of bins, the same for all.
-    """
-    if not values:
-        raise ValueError("values must hold at least one graph, got none")
-    figure, axes = new_figure(2.4 * len(values) + 0.6, 2.4, len(values), sharey=True)
-    low = min(float(np.min(each)) for each in values.values())
-    high = max(float(np.max(each)) for each in values.values())
-    for axis, (name, each), colour in zip(axes, values.items(), style.categories(len(values)), strict=True):
-        weights = np.full(len(each), 1 / len(each))
-        axis.hist(each, bins=bins, range=(low, high), weights=weights, color=colour, alpha=0.85)
-        mean = float(np.mean(each))
-        axis.axvline(mean, color=style.INK, linewidth=1, linestyle="--")
-        axis.set_title(f"{name} (mean {mean:.2f})")
-        axis.set_xlabel("sectional curvature")
-    axes[0].set_ylabel("share of nodes")
-    return figure
-
-
-@styled
-def delta_distribution(shares: Mapping[str, Mapping[float, float]]) -> "Figure":
-    """Draw how delta is distributed over quadruples of nodes, beside each other for several graphs.
-
-    Args:
-        shares: For each graph the share of quadruples with each delta.
-    """
-    if not shares:
-        raise ValueError("shares must hold at least one graph, got none")
-    figure, axes = new_figure(4.8, 2.9)
-    deltas = sorted({float(delta) for each in shares.values() for delta in each})
-    gap = min(np.diff(deltas), default=0.5)
-    width = 0.84 * gap / len(shares)
-    for k, ((name, each), colour) in enumerate(zip(shares.items(), style.categories(len(shares)), strict=True)):
-        at = np.array(deltas) + (k - (len(shares) - 1) / 2) * width
-        axes[0].bar(at, [each.get(delta, 0.0) for delta in deltas], width=width, color=colour, label=name)
-    axes[0].set_xticks(deltas)
-    axes[0].set_xlabel(r"$\delta$ of a quadruple (0: tree-like)")
-    axes[0].set_ylabel("share of quadruples")
-    axes[0].legend(loc="best")
-    return figure
-
-
-@styled
-def training_curves(curves: Sequence[Curve], score: str = "score") -> "Figure":
-    """Draw loss and validation score against epochs, one line a seed.
-
-    Args:
-        curves: What :func:`qgcn.viz.runs.read_run` found.
-        score: Name of the score.
-    """
-    if not curves:
-        raise ValueError("curves must hold at least one seed, got none")
-    figure, axes = new_figure(6.6, 2.6, 2)
-    for curve, colour in zip(curves, style.categories(len(curves)), strict=True):
-        axes[0].plot(curve.epoch, curve.loss, color=colour, linewidth=1.2, label=f"seed {curve.seed}")
-        axes[1].plot(curve.epoch, curve.score, color=colour, linewidth=1.2, label=f"seed {curve.seed}")
-    for axis, name in zip(axes, ("training loss", f"validation {score}"), strict=True):
-        axis.set_xlabel("epoch")
-        axis.set_ylabel(name)
-    if 1 < len(curves) <= len(style.CATEGORIES["light"]):
-        axes[1].legend(loc="best")
     return figure
 
 

@@ -1,3 +1,5 @@
+"""The command line in an empty folder."""
+
 import os
 import subprocess
 import sys

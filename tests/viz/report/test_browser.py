@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from qgcn import geometry
+from qgcn.analysis import measure
 from qgcn.kernels import nearest_neighbours
-from qgcn.viz.measured import measure_graph
 from qgcn.viz.projections import exact_view
-from qgcn.viz.report import render
+from qgcn.viz.report import Score, graph_section, render
 from reports import HOSTILE, subject_of
 
-SPACES = ["Q3,2", "Q4,1", "Q3,3", "Q2,4", "Q0,5", "H4", "S3", "E4", "K3", "H2xS2", "Q2,2xE2"]
+SPACES = ["Q3,2", "Q4,1", "Q3,3", "Q3,4", "Q2,2", "Q2,4", "H2", "Q0,5", "H4", "S3", "E4", "K3", "H2xS2", "Q2,2xE2"]
 
 
 def exact_points(subject):
@@ -271,7 +271,7 @@ def test_figures_have_labels_for_screen_readers(show):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_geometry_of_the_graph_is_shown_with_labelled_charts(show, keep, theme):
-    analysis = measure_graph("ring-of-trees")
+    analysis = graph_section(measure("ring-of-trees"))
     page = show(render([subject_of()], analysis), theme=theme)
     assert page.locator("#analysis h2").inner_text() == "The geometry of the graph ring-of-trees"
     assert page.locator("#analysis p").all_inner_texts() == analysis["words"]
@@ -304,3 +304,39 @@ def test_a_run_without_an_embedding_is_told_of(show):
     assert page.locator("#explore").is_hidden()
     assert page.locator(".notice").inner_text() == "There is no embedding yet."
     assert page.locator("#curves svg").count() == 2
+
+
+def test_two_space_dimensions_are_seen_first_in_their_own_disk(show):
+    page = show(render([subject_of("Q2,2")]))
+    assert page.get_attribute("[role=tab][aria-selected=true]", "data-view") == "exact"
+    seen = np.array(page.evaluate("Array.from({length: 40}, (_, k) => qgcn.explorer.stage.screenOf(k).slice(0, 2))"))
+    page.focus("canvas.points")
+    page.keyboard.press("ArrowUp")  # the height is there when the picture is turned
+    turned = np.array(page.evaluate("Array.from({length: 40}, (_, k) => qgcn.explorer.stage.screenOf(k).slice(0, 2))"))
+    assert np.abs(seen - turned)[:, 1].max() > 1
+    assert "the space factor, in the Poincar\u00e9 disk" in page.locator(".caption").inner_text()
+    page = show(render([subject_of("Q3,2")]))
+    assert page.get_attribute("[role=tab][aria-selected=true]", "data-view") == "disk"
+
+
+def test_edges_within_a_category_have_its_colour(show):
+    page = show(render([subject_of()]))
+    colours = "qgcn.explorer.stage.lines.map((line) => [line.paths.length, line.colour.map((v) => Math.round(255 * v))])"
+    plain, *within = page.evaluate(colours)
+    ends = page.evaluate("[...qgcn.explorer.graph.edges]")
+    same = [a % 3 for a, b in zip(ends[::2], ends[1::2], strict=True) if a % 3 == b % 3]
+    assert plain[0] == len(ends) // 2 - len(same)
+    assert [count for count, _ in within] == [same.count(k) for k in range(3) if k in same]
+    page.select_option("#colour", label="degree")
+    assert len(page.evaluate(colours)) == 1
+
+
+def test_titles_of_scores_are_those_of_the_subject(show):
+    known = {"scores": [Score("roc_auc", 0.9, 0.01), Score("worst_gap", 3.5, 0.5)], "titles": {"roc_auc": "ROC AUC"}}
+    page = show(render([subject_of(**known, errors=("worst_gap",), held_out=True)] * 2))
+    head = page.locator("#comparison thead th").all_inner_texts()
+    assert head[-2:] == ["ROC AUC", "worst gap"]
+    assert page.locator("#comparison tbody tr").first.locator("td").last.inner_text() == "3.5 \u00b1 0.5"
+    assert page.locator("#curves h3, #curves figcaption").all_inner_texts()[-1].startswith("Validation: ROC AUC")
+    page = show(render([subject_of(curve_metric="accuracy")]))
+    assert "Score: accuracy" in page.locator("#curves").inner_text()

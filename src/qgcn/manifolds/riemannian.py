@@ -1,0 +1,130 @@
+"""The quadrics whose metric is positive: hyperbolic space and the sphere."""
+
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from qgcn import geometry
+from qgcn.manifolds.base import Family, check_dim
+from qgcn.manifolds.quadric import Quadric
+
+__all__ = ["Hyperboloid", "Sphere"]
+
+
+class Hyperboloid(Quadric):
+    r"""Hyperbolic space :math:`\mathbb H^n` of curvature ``1 / beta``: the upper sheet of :math:`\mathcal Q^{n,1}_\beta`.
+
+    The model of ``geoopt.Lorentz`` (``k = -beta``), on this project's more exact maps. Unlike the pseudo-hyperboloid's,
+    ``expmap0`` and ``logmap0`` are the ordinary maps at the pole.
+
+    Args:
+        dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
+        beta: The value of :math:`\langle x, x\rangle`, negative.
+        learnable: Make beta a parameter.
+    """
+
+    kind: ClassVar[str] = "H"
+
+    def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
+        dim = check_dim(dim)
+        super().__init__(dim + 1, 1, beta, learnable)
+
+    def __str__(self) -> str:
+        return f"H{self.dim}"
+
+    @property
+    def family(self) -> Family:
+        return "hyperbolic"
+
+    def describe(self) -> str:
+        return f"hyperbolic space ({self.dim} dimensions)"
+
+    def from_origin(self, x: Tensor) -> Tensor:
+        return self.dist(x, geometry.pole(self.ambient_dim, beta=self.beta, like=x))
+
+    def _with_beta(self, beta: float) -> Self:
+        return type(self)(self.dim, beta)
+
+    def projx(self, x: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.expmap0(x, **self._form)  # with one time dimension: keep space, derive a positive time
+
+    def expmap(self, x: Tensor, u: Tensor) -> Tensor:
+        self._check(x=x)
+        return self.projx(geometry.expmap(x, u, **self._form))
+
+    def expmap0(self, u: Tensor) -> Tensor:
+        self._check(u=u)
+        tangent = torch.cat((torch.zeros_like(u[..., :1]), u[..., 1:]), dim=-1)
+        return self.expmap(geometry.pole(self.ambient_dim, beta=self.beta, like=u), tangent)
+
+    def fold0(self, u: Tensor) -> Tensor:
+        self._check(u=u)
+        return torch.cat((torch.zeros_like(u[..., :1]), u[..., 1:]), dim=-1)
+
+    def logmap0(self, x: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.logmap(geometry.pole(self.ambient_dim, beta=self.beta, like=x), x, **self._form)
+
+    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
+        """Turn a Euclidean gradient into the Riemannian one."""
+        self._check(x=x, u=u)
+        return self.proju(x, geometry.flip_time(u, time_dim=1))
+
+    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
+        """Return the inner product, taken at the pole after transport: no rounding can make a square negative there.
+
+        Far out ``<u, u>`` is the difference of large squares; adaptive optimisers take its root.
+        """
+        v = u if v is None else v
+        pole = geometry.pole(self.ambient_dim, beta=self.beta, like=x)
+        at_pole = [geometry.transport(x, pole, w, **self._form)[..., 1:] for w in (u, v)]
+        return (at_pole[0] * at_pole[1]).sum(-1, keepdim=True)
+
+    def _check_point_on_manifold(self, x: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5) -> tuple[bool, str | None]:
+        if not bool((x[..., 0] > 0).all()):
+            return False, "x is not on the upper sheet: its first coordinate is not positive"
+        return super()._check_point_on_manifold(x, atol=atol, rtol=rtol)
+
+
+class Sphere(Quadric):
+    r"""The sphere :math:`\mathbb S^n` of radius :math:`\sqrt{|\beta|}` and curvature ``-1 / beta``, with its positive metric.
+
+    As a set it is :math:`\mathcal Q^{0,n+1}_\beta`. ``geoopt.Sphere`` has radius 1 only and no learnable curvature.
+
+    Args:
+        dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
+        beta: Minus the squared radius, negative.
+        learnable: Make beta a parameter.
+    """
+
+    kind: ClassVar[str] = "S"
+    _sign: ClassVar[int] = -1
+
+    def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
+        dim = check_dim(dim)
+        super().__init__(dim + 1, dim + 1, beta, learnable)
+
+    def __str__(self) -> str:
+        return f"S{self.dim}"
+
+    @property
+    def family(self) -> Family:
+        return "spherical"
+
+    def describe(self) -> str:
+        return f"a sphere ({self.dim} dimensions)"
+
+    def from_origin(self, x: Tensor) -> Tensor:
+        return self.dist(x, geometry.pole(self.ambient_dim, beta=self.beta, like=x))
+
+    def _with_beta(self, beta: float) -> Self:
+        return type(self)(self.dim, beta)
+
+    def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
+        return -super().inner(x, u, v, keepdim=keepdim)
+
+    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
+        """Turn a Euclidean gradient into the Riemannian one."""
+        return self.proju(x, u)

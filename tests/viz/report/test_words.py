@@ -1,0 +1,39 @@
+import pytest
+import torch
+from qgcn.training.config import Config
+
+from qgcn.data import cycle, read_graph
+from qgcn.manifolds import parse_space
+from qgcn.viz.report import Curve
+from qgcn.viz.report.words import Facts, sentences
+
+
+def told(results=None, curves=(), **values):
+    config = Config.checked({"task": "reconstruction", "data": "cycle", "space": "H2xE3", "epochs": 100} | values)
+    return sentences(Facts(config, read_graph(cycle(8)), results, list(curves), parse_space(config.space)))
+
+
+def test_the_space_is_described_in_words():
+    first = told()[0]
+    assert "8 nodes and 8 edges" in first
+    assert "a product of hyperbolic space (2 dimensions) and flat space (3 dimensions)" in first
+
+
+def test_an_unfinished_run_says_how_far_it_got():
+    assert "it has got to epoch 40 of 100" in told(curves=[Curve(0, [20, 40], [1.0, 0.5], [0.1, 0.2])])[1]
+
+
+@pytest.mark.parametrize(("epoch", "late"), [(50, False), (99, True)])
+def test_a_late_best_epoch_is_told(epoch, late):
+    summary = {"map": {"mean": 0.875, "std": None}}
+    words = told({"metric": "map", "summary": summary, "seeds": [{"seed": 0, "best_epoch": epoch}]})
+    assert "87.5 %" in words[2]
+    assert ("more epochs may still do better" in words[-1]) == late
+
+
+def test_the_most_common_class_is_what_guessing_gives():
+    data = read_graph(cycle(8))
+    data.y, data.test_mask = torch.tensor([0, 0, 0, 1] * 2), torch.ones(8, dtype=torch.bool)
+    config = Config.checked({"task": "classification", "data": "cycle", "space": "E2"})
+    results = {"metric": "f1_micro", "summary": {"f1_micro": {"mean": 0.9, "std": None}}, "seeds": []}
+    assert "gives 75.0 %" in sentences(Facts(config, data, results, [], None))[2]
