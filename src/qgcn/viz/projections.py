@@ -16,7 +16,7 @@ from torch import Tensor
 
 from qgcn.geometry import sphere_projection
 from qgcn.kernels import nearest_neighbours
-from qgcn.kernels.graph import check_points
+from qgcn.kernels.pairs import check_points
 from qgcn.manifolds import Hyperboloid, Product, PseudoHyperboloid, Space, Sphere, Stereographic
 from qgcn.manifolds.quadric import Quadric
 
