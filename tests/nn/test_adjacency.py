@@ -144,6 +144,7 @@ def test_weights_are_normalised_in_double_precision_and_rounded_once():
     exact = Adjacency.of(edges, 20, weight.double()).to_dense()
     assert torch.equal(Adjacency.of(edges, 20, weight).to_dense(), exact.float())
     assert torch.equal(Adjacency.of(edges, 20, weight).to(dtype=torch.float64).to_dense(), exact)
+    torch.testing.assert_close(exact, dense_adjacency(edges, 20, weight.double(), "sym", True), rtol=1e-14, atol=0)
 
 
 def test_it_moves_to_another_type_and_device():

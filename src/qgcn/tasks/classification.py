@@ -103,7 +103,9 @@ class NodeClassification(Task[ClassificationConfig]):
         for name, mask in masks.items():
             if mask is None:
                 raise ValueError(f"classification needs a split, but the graph has no {name}_mask; see qgcn.data.split_nodes")
-        self.nodes = {name: mask.nonzero().squeeze(1).to(self.device) for name, mask in masks.items() if mask is not None}
+        self.nodes: dict[str, Tensor] = {
+            name: mask.nonzero().squeeze(1).to(self.device) for name, mask in masks.items() if mask is not None
+        }
         for name, nodes in self.nodes.items():
             if nodes.numel() == 0:
                 raise ValueError(f"classification needs {name} nodes, but the {name} mask is empty")
