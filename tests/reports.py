@@ -6,7 +6,8 @@ import torch
 from qgcn.data import read_graph
 from qgcn.manifolds import parse_space
 from qgcn.tasks.insights import Column
-from qgcn.viz.report import Curve, Score, Subject, embed
+from qgcn.training.metrics_log import Curve
+from qgcn.viz.report import Score, Subject, embed
 
 HOSTILE = [
     "<script>window.hacked = true</script>",

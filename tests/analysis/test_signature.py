@@ -7,20 +7,21 @@ import networkx as nx
 import pytest
 
 from qgcn.analysis import measure, signature, suggest_signature
-from qgcn.analysis.signature import FULL, RUNGS, Rung, Trial, auto_space
+from qgcn.analysis.signature import Trial, auto_space
 from qgcn.data import cycle, load, ring_of_trees, sphere_graph, tree
 from qgcn.manifolds import candidate_spaces
+from qgcn.tasks import TASKS, Config, LinkPrediction, Rung
 
 SIX = ["Q2,1", "Q1,2", "Q0,3", "E3", "H3", "S3"]
 QUICK = (Rung(1, 100, 1), Rung(1 / 2, 200, 2))
 
 
-@pytest.mark.parametrize("task", RUNGS)
+@pytest.mark.parametrize("task", ["classification", "links", "reconstruction"])
 @pytest.mark.parametrize("dim", [2, 3, 4, 7, 10, 16, 30])
 def test_trials_cost_less_than_a_fifth_of_the_sweep(task, dim):
     count = len(candidate_spaces(dim))
-    cost = sum(rung.places(count) * rung.epochs * rung.seeds for rung in RUNGS[task])
-    assert cost <= 2 * FULL[task] * count / 5
+    cost = sum(rung.places(count) * rung.epochs * rung.seeds for rung in TASKS[task].rungs)
+    assert cost <= 2 * Config.checked({"task": task, "data": "cycle"}).epochs * count / 5
 
 
 @pytest.mark.parametrize(("name", "dim"), [("auto", 16), ("auto:3", 3), ("AUTO:16", 16), ("H16", None), ("Q7,3", None)])
@@ -149,3 +150,11 @@ def test_what_trials_cannot_tell_apart_is_settled_by_the_measurements():
 def test_what_is_wrong_is_said(graph, options, message):
     with pytest.raises(ValueError, match=message):
         suggest_signature(graph, **({"dim": 3} | options))
+
+
+def test_a_problem_is_tried_as_it_is_with_its_own_settings():
+    problem = LinkPrediction.of(load("stochastic-block"), model="hgcn", layers=1, seed=3)
+    found = suggest_signature(problem, 3, rungs=(Rung(1, 2, 1),))
+    assert found.task == "links"
+    assert {trial.space for trial in found.ranking} == {"H3"}  # where the model lives
+    assert problem.config.space == "H16"

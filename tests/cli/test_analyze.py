@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from qgcn.analysis import hyperbolicity, signature
+from qgcn.analysis import hyperbolicity
+from qgcn.tasks import Reconstruction, Rung
 
 QUICK = ("--dim", "3", "--trials", "--trial-nodes", "20")
 
@@ -31,7 +32,7 @@ def test_json_alone_is_printed_and_nothing_is_written(command):
 
 
 def test_a_space_is_recommended_and_drawn(command, here, monkeypatch):
-    monkeypatch.setitem(signature.RUNGS, "reconstruction", (signature.Rung(1, 10, 1), signature.Rung(1 / 3, 10, 2)))
+    monkeypatch.setattr(Reconstruction, "rungs", (Rung(1, 10, 1), Rung(1 / 3, 10, 2)))
     out = command.works("analyze", "tree", *QUICK, "--out", "geometry")
     assert "take " in out
     names = {path.name for path in (here / "geometry").iterdir()}
@@ -74,7 +75,7 @@ def test_bad_files_are_refused_in_one_line(command, here, content, message):
         (("corra",), "did you mean 'cora'"),
         (("cycle", "--dim", "1"), "--dim"),
         (("cycle", "--samples", "0"), "--samples"),
-        (("cycle", "--task", "dancing"), "task must be one of reconstruction, classification, links, got 'dancing'"),
+        (("cycle", "--task", "dancing"), "task must be one of classification, links, reconstruction, got 'dancing'"),
         (("cycle", "--task", "classification"), "classification needs labels"),
         (("cycle", "--exakt"), "--exakt"),
         ((), "GRAPH"),

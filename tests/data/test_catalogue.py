@@ -44,7 +44,6 @@ def test_datasets_lists_each_name_once_and_generated_graphs_last(tmp_path):
     assert [entry.name for entry in entries] == [*CATALOGUE, *GENERATORS]
     assert [entry.name for entry in entries if entry.local] == list(GENERATORS)
     assert [entry.name for entry in entries if entry.directed] == ["wordnet-nouns"]
-    assert all(("classification" in entry.tasks) == (entry.classes > 0) for entry in entries)
 
 
 def test_a_data_set_is_local_once_all_its_files_are_there(tmp_path):

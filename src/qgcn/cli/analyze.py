@@ -26,11 +26,12 @@ def analyze(
     ] = False,
     samples: Annotated[int, typer.Option(min=1, help="Quadruples for the distribution of delta.", metavar="N")] = 50_000,
     trials: Annotated[bool, typer.Option(help="Train small models in every space and recommend one.")] = True,
-    task: Annotated[
-        str, typer.Option(help="What the space is for: reconstruction, classification or links.", metavar="NAME")
-    ] = "reconstruction",
+    task: Annotated[str, typer.Option(help="What the space is for: a task of qgcn train.", metavar="NAME")] = "reconstruction",
     trial_nodes: Annotated[
-        int, typer.Option(min=10, help="Reconstruction: nodes that trials are made with, at most.", metavar="N")
+        int,
+        typer.Option(
+            min=10, help="Nodes that trials are made with, at most, where their cost grows with all pairs.", metavar="N"
+        ),
     ] = 500,
     seconds: Annotated[float, typer.Option(min=0, help="Time after which no new trial is begun.", metavar="X")] = 60.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of samples and trials.", metavar="N")] = 0,

@@ -28,5 +28,5 @@ def datasets(
         table.add_row(entry.name, *counts, here)
     console = Console()
     console.print(table)
-    about = "All serve reconstruction and links, those with classes classification too."
+    about = "Those with classes serve every task, the others those without labels."
     console.print(f"{about} What is not here is downloaded, but for wordnet-nouns.", soft_wrap=True)

@@ -12,9 +12,6 @@ from qgcn.data import generators
 
 __all__ = ["CATALOGUE", "GENERATORS", "Dataset", "data_root", "datasets", "nearest"]
 
-_ALL_TASKS = ("reconstruction", "classification", "links")
-_NO_LABELS = ("reconstruction", "links")
-
 
 @dataclass(frozen=True)
 class Dataset:
@@ -26,7 +23,6 @@ class Dataset:
         edges: Number of edges as loaded; an undirected edge counts once.
         features: Number of features of a node; 0 if it has none.
         classes: Number of classes; 0 if nodes have no labels.
-        tasks: What it serves for.
         origin: Where it comes from.
         directed: Whether edges have a direction.
         local: Whether it can be loaded without a download; filled by :func:`datasets`.
@@ -39,7 +35,6 @@ class Dataset:
     edges: int
     features: int
     classes: int
-    tasks: tuple[str, ...]
     origin: str
     directed: bool = False
     local: bool = False
@@ -54,7 +49,6 @@ def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int, s
         edges,
         features,
         classes,
-        _ALL_TASKS,
         "github.com/kimiyoung/planetoid",
         url="https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/",
         files={f"ind.{name}.{part}": checksum for part, checksum in sums.items()},
@@ -68,7 +62,6 @@ def _edge_list(name: str, nodes: int, edges: int, checksum: str) -> Dataset:
         edges,
         0,
         0,
-        _NO_LABELS,
         "github.com/xiongbo010/QGCN",
         url=f"https://raw.githubusercontent.com/xiongbo010/QGCN/main/data/{name}/",
         files={f"{name}.edges.csv": checksum},
@@ -133,7 +126,6 @@ _PUBLISHED = [
         18630,
         4,
         4,
-        _ALL_TASKS,
         "github.com/HazyResearch/hgcn",
         url="https://raw.githubusercontent.com/HazyResearch/hgcn/master/data/airport/",
         files={"airport.p": "ab16b04cea3666e87dbd8a5bff3de68da61330f4604fa21082f7a17e806e64d8"},
@@ -148,7 +140,6 @@ _PUBLISHED = [
         743241,
         0,
         0,
-        _NO_LABELS,
         "WordNet 3.0, placed by hand",
         directed=True,
         files={"wordnet-nouns.npz": "13f30e7196b0dfce19a9d1b6f6354bbef8ab11828bc767180b2c8247aa5d384b"},
@@ -211,7 +202,6 @@ def _generated(name: str, generator: Callable[..., Any]) -> Dataset:
         edge_index.shape[1] // 2,
         0,
         0 if labels is None else int(labels.max()) + 1,
-        _NO_LABELS if labels is None else _ALL_TASKS,
         "generated",
         local=True,
     )

@@ -48,8 +48,8 @@ class Capabilities:
 class Encoder(nn.Module, ABC):
     """A network that maps features and a graph to points of a space.
 
-    A subclass takes ``in_features`` (the number of features, or of nodes), a space, and the fields of its :attr:`options_type` as
-    keyword arguments. :func:`~qgcn.models.register_model` gives it a name.
+    A subclass takes ``in_features`` (the number of features, or of nodes), a space, and the fields of its :attr:`options_type`
+    as keyword arguments. :func:`~qgcn.models.register_model` gives it a name.
     """
 
     options_type: ClassVar[type[Options]] = Options

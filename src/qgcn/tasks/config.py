@@ -218,7 +218,9 @@ def settings_of(task: str) -> dict[str, tuple[FieldInfo, str]]:
             able = model.capabilities(parse_space(model.default_space), {})
             if able.learns_nodes and not find_task(task).learns_nodes:
                 continue
-            found |= {name: (field, "Model") for name, field in model.encoder.options_type.model_fields.items() if name not in found}
+            found |= {
+                name: (field, "Model") for name, field in model.encoder.options_type.model_fields.items() if name not in found
+            }
     return found
 
 

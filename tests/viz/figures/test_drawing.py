@@ -5,8 +5,8 @@ import sys
 import matplotlib
 import pytest
 
+from qgcn.training.metrics_log import Curve
 from qgcn.viz import figures
-from qgcn.viz.report import Curve
 
 
 @pytest.mark.parametrize(("suffix", "start"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")])

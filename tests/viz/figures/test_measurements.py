@@ -7,8 +7,8 @@ import pytest
 
 from qgcn.analysis import Suggestion, measure
 from qgcn.analysis.signature import Trial
+from qgcn.training.metrics_log import Curve
 from qgcn.viz import figures
-from qgcn.viz.report import Curve
 
 
 @pytest.fixture(scope="module")

@@ -40,10 +40,10 @@ def test_a_classification_is_told_with_what_the_library_found(classified):
     assert scores["accuracy"] == pytest.approx(np.mean([each["test"]["accuracy"] for each in run.results]))
     assert [curve.seed for curve in subject.curves] == [0, 1]
     embedded = subject.embedded
-    points, space = run.embedding(0)
+    points, space, _ = run.embedding(0)
     torch.testing.assert_close(embedded.points, points)
     assert str(embedded.space) == "Q3,2"
-    torch.testing.assert_close(embedded.space.beta, space.beta)
+    torch.testing.assert_close(embedded.space.beta, space.beta, check_dtype=False)
     expected = ["class", "predicted class", "right or wrong", "split", "community", "degree"]
     assert [column.name for column in embedded.columns] == expected
     by_class, by_degree = (
@@ -108,20 +108,24 @@ def test_a_line_cut_short_is_left_out(copy):
     assert len(read_run(copy, umap=False).curves[1].epoch) == 29
 
 
-def test_a_graph_that_is_gone_leaves_the_points(tmp_path):
+def test_the_page_needs_no_file_but_those_of_the_run(tmp_path):
     edges = tmp_path / "edges.csv"
     edges.write_text("a,b\nb,c\nc,d\nd,a\na,c\n")
     train(tmp_path / "run", task="reconstruction", data=str(edges), space="Q2,2")
     edges.unlink()
     subject = read_run(tmp_path / "run", umap=False)
-    (notice,) = subject.notices
-    assert notice.startswith("The graph is not at hand (no file and no data set")
+    assert subject.notices == []
     assert subject.embedded.names == ["a", "b", "c", "d"]
-    assert subject.embedded.edges is None
-    assert subject.embedded.columns == []
-    edges.write_text("a,b\nb,z\n")
-    (notice,) = read_run(tmp_path / "run", umap=False).notices
-    assert "has other nodes now" in notice
+    assert subject.embedded.edges.shape == (2, 5)
+
+
+def test_an_embedding_of_other_nodes_is_refused(copy):
+    def renamed(arrays):
+        arrays["node_ids"] = arrays["node_ids"] + 1
+
+    spoil(copy / "embeddings" / "seed-0.npz", renamed)
+    with pytest.raises(ValueError, match="is of other nodes than the run's graph has"):
+        read_run(copy, umap=False)
 
 
 def spoil(path, change):

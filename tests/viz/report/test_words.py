@@ -1,16 +1,17 @@
+import math
+
 import pytest
 import torch
-from qgcn.training.config import Config
 
 from qgcn.data import cycle, read_graph
-from qgcn.manifolds import parse_space
-from qgcn.viz.report import Curve
-from qgcn.viz.report.words import Facts, sentences
+from qgcn.training import Config, Run
+from qgcn.training.metrics_log import Curve
+from qgcn.viz.report.words import sentences
 
 
-def told(results=None, curves=(), **values):
+def told(results=None, curves=(), data=None, **values):
     config = Config.checked({"task": "reconstruction", "data": "cycle", "space": "H2xE3", "epochs": 100} | values)
-    return sentences(Facts(config, read_graph(cycle(8)), results, list(curves), parse_space(config.space)))
+    return sentences(Run(config, data=read_graph(cycle(8)) if data is None else data), results, list(curves))
 
 
 def test_the_space_is_described_in_words():
@@ -25,7 +26,7 @@ def test_an_unfinished_run_says_how_far_it_got():
 
 @pytest.mark.parametrize(("epoch", "late"), [(50, False), (99, True)])
 def test_a_late_best_epoch_is_told(epoch, late):
-    summary = {"map": {"mean": 0.875, "std": None}}
+    summary = {"map": {"mean": 0.875, "std": math.nan}}
     words = told({"metric": "map", "summary": summary, "seeds": [{"seed": 0, "best_epoch": epoch}]})
     assert "87.5 %" in words[2]
     assert ("more epochs may still do better" in words[-1]) == late
@@ -33,7 +34,9 @@ def test_a_late_best_epoch_is_told(epoch, late):
 
 def test_the_most_common_class_is_what_guessing_gives():
     data = read_graph(cycle(8))
-    data.y, data.test_mask = torch.tensor([0, 0, 0, 1] * 2), torch.ones(8, dtype=torch.bool)
-    config = Config.checked({"task": "classification", "data": "cycle", "space": "E2"})
-    results = {"metric": "f1_micro", "summary": {"f1_micro": {"mean": 0.9, "std": None}}, "seeds": []}
-    assert "gives 75.0 %" in sentences(Facts(config, data, results, [], None))[2]
+    data.y, data.test_mask = torch.tensor([0, 0, 0, 1] * 2), torch.arange(8) < 4
+    data.train_mask, data.val_mask = torch.arange(8) > 5, (torch.arange(8) > 3) & (torch.arange(8) < 6)
+    results = {"metric": "f1_micro", "summary": {"f1_micro": {"mean": 0.9, "std": math.nan}}, "seeds": []}
+    words = told(results, data=data, task="classification", space="E2")
+    assert "90.0 % of the test nodes" in words[2]
+    assert "gives 75.0 %" in words[2]
