@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from qgcn import __version__
 from qgcn.manifolds import Space
@@ -56,11 +57,15 @@ def _subject(subject: Subject) -> dict[str, Any]:
     }
 
 
+def _worst(precision: Tensor | None) -> list[int]:
+    """Return the nodes whose neighbours are found worst, the worst first."""
+    if precision is None:
+        return []
+    order = torch.where(precision.isnan(), torch.inf, precision).argsort(stable=True)
+    return [int(k) for k in order[:_WORST] if precision[k] < 1]
+
+
 def _embedded(embedded: Embedded) -> dict[str, Any]:
-    worst: list[int] = []
-    if embedded.precision is not None:
-        order = torch.where(embedded.precision.isnan(), torch.inf, embedded.precision).argsort(stable=True)
-        worst = [int(k) for k in order[:_WORST] if embedded.precision[k] < 1]
     known = all(part.kind in PAGE_KINDS for part in embedded.space.parts)
     return {
         "names": embedded.names,
@@ -77,7 +82,7 @@ def _embedded(embedded: Embedded) -> dict[str, Any]:
         },
         "measured": None if known else _measured(embedded),
         "precision": None if embedded.precision is None else _array(embedded.precision.cpu().numpy(), np.float32),
-        "worst": worst,
+        "worst": _worst(embedded.precision),
         "quality": [
             {"title": each.title, "about": each.about, "groups": [vars(group) for group in each.groups]}
             for each in embedded.quality
