@@ -145,16 +145,7 @@ def gromov_hyperbolicity(
         diameter, sampled = max(diameter, longest), sampled or large
     gaps = np.concatenate(values)
     shares, intervals, mean, mean_interval = _summary(gaps, np.concatenate(groups), complete)
-    worst = at_most = witness = None
-    if exact:
-        lower, upper = 0, 0
-        nodes: tuple[int, ...] | None = None
-        for component in shape.components:
-            found = worst_delta(component, lower, seconds, progress)
-            lower, upper = found.lower, max(upper, found.upper)
-            nodes = nodes if found.nodes is None else found.nodes
-        worst, at_most = lower / 2, upper / 2
-        witness = None if nodes is None else tuple(shape.data.node_ids[list(nodes)].tolist())
+    worst, at_most, witness = _worst(shape, seconds, progress) if exact else (None, None, None)
     largest = float(gaps.max(initial=0)) / 2
     return Hyperbolicity(
         samples=len(gaps),
@@ -173,6 +164,17 @@ def gromov_hyperbolicity(
         components=len(shape.components),
         remarks=tuple(shape.remarks),
     )
+
+
+def _worst(shape: Shape, seconds: float | None, progress: Progress) -> tuple[float, float, tuple[Any, ...] | None]:
+    """Return the bounds of the worst delta, and the ids of four nodes that have the lower one."""
+    lower, upper = 0, 0
+    nodes: tuple[int, ...] | None = None
+    for component in shape.components:
+        found = worst_delta(component, lower, seconds, progress)
+        lower, upper = found.lower, max(upper, found.upper)
+        nodes = nodes if found.nodes is None else found.nodes
+    return lower / 2, upper / 2, None if nodes is None else tuple(shape.data.node_ids[list(nodes)].tolist())
 
 
 def check_exact(shape: Shape) -> None:

@@ -285,10 +285,14 @@ def _halve(
         if max(trial.score for trial in fresh.values()) >= SOLVED:
             break
     progress("trials", total, total)
+    return _filled(trials), cost
+
+
+def _filled(trials: dict[str, Trial]) -> dict[str, Trial]:
+    """Give trials of one seed the usual deviation of those that had several."""
     known = [trial.deviation for trial in trials.values() if not math.isnan(trial.deviation)]
     usual = statistics.fmean(known) if known else 0.0
-    filled = {name: replace(t, deviation=usual) if math.isnan(t.deviation) else t for name, t in trials.items()}
-    return filled, cost
+    return {name: replace(t, deviation=usual) if math.isnan(t.deviation) else t for name, t in trials.items()}
 
 
 def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: Family) -> list[str]:
