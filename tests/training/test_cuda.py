@@ -20,7 +20,7 @@ def run(task="reconstruction", **settings):
 
 def learned(task="reconstruction", **settings):
     made = run(task, **settings)
-    trainer = Trainer(made.task, made.groups()[0], made.fabric)
+    trainer = Trainer(made.task, made.seeds, made.fabric)
     with determinism(made.config):
         trainer.run()
     return trainer

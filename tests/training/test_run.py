@@ -15,7 +15,15 @@ from qgcn.data import load, read_graph
 from qgcn.data.store import save_graph
 from qgcn.training import Config, Diverged, Interrupted, Run, load_run, summarize
 
-SMALL = {"task": "classification", "data": "stochastic-block", "space": "Q5,2", "epochs": 4, "lr": 0.02, "seeds": 2}
+SMALL = {
+    "device": "cpu",
+    "task": "classification",
+    "data": "stochastic-block",
+    "space": "Q5,2",
+    "epochs": 4,
+    "lr": 0.02,
+    "seeds": 2,
+}
 
 
 def config(**settings):

@@ -282,7 +282,7 @@ def _halve(
         if max(trial.score for trial in fresh.values()) >= SOLVED:
             break
     progress("trials", total, total)
-    return _with_usual_deviation(trials), cost
+    return _filled(trials), cost
 
 
 def _is_late(began: float, seconds: float | None) -> bool:
@@ -297,8 +297,8 @@ def _trial(name: str, number: int, rung: Rung, base: dict[str, Any], problem: Ta
     return Trial(name, statistics.fmean(scores), deviation, number, rung.epochs, rung.seeds, first)
 
 
-def _with_usual_deviation(trials: dict[str, Trial]) -> dict[str, Trial]:
-    """Give trials of one seed the mean deviation of the others."""
+def _filled(trials: dict[str, Trial]) -> dict[str, Trial]:
+    """Give trials of one seed the usual deviation of those that had several."""
     known = [trial.deviation for trial in trials.values() if not math.isnan(trial.deviation)]
     usual = statistics.fmean(known) if known else 0.0
     return {name: replace(t, deviation=usual) if math.isnan(t.deviation) else t for name, t in trials.items()}

@@ -90,6 +90,13 @@ def _embedded(embedded: Embedded) -> dict[str, Any]:
     }
 
 
+def _worst(precision: torch.Tensor | None) -> list[int]:
+    if precision is None:
+        return []
+    order = torch.where(precision.isnan(), torch.inf, precision).argsort(stable=True)
+    return [int(k) for k in order[:_WORST] if precision[k] < 1]
+
+
 @torch.no_grad()
 def _measured(embedded: Embedded) -> dict[str, Any]:
     """Return the nearest points of each node, and of each edge its length and its rank from either end.
