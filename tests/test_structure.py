@@ -29,9 +29,10 @@ ORDER = [
 # at the side: what each of them may import
 SIDE = {
     "files": [],
+    "hints": [],
     "progress": [],
     "embedding": ["files", "manifolds"],
-    "data": ["progress"],
+    "data": ["hints", "progress"],
     "optim": ["numerics", "geometry", "manifolds"],
     "metrics": ["numerics", "geometry", "kernels", "manifolds", "data", "progress"],
 }

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from qgcn.data.assemble import assemble, count
 from qgcn.data.attributes import Nodes, read_features, read_labels
-from qgcn.data.catalogue import CATALOGUE, GENERATORS, nearest
+from qgcn.data.catalogue import CATALOGUE, GENERATORS
 from qgcn.data.graph_files import from_path
 from qgcn.data.load import is_known, load
 from qgcn.data.objects import Draft, from_object
+from qgcn.hints import nearest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -133,7 +134,7 @@ def as_data(
                 return data
             return read_graph(data, features=features, labels=labels, split_seed=split_seed)
         if not Path(graph).exists():
-            raise ValueError(f"no file and no data set {graph!r}{nearest(graph, [*CATALOGUE, *GENERATORS])}")
+            raise ValueError(f"no file and no data set {graph!r}{nearest(graph.lower(), [*CATALOGUE, *GENERATORS])}")
     if options:
         raise ValueError(f"option {next(iter(options))!r} is for named data sets only")
     return read_graph(graph, features=features, labels=labels, split_seed=split_seed)

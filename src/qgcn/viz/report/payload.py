@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from qgcn import __version__
 from qgcn.manifolds import Space
@@ -55,14 +54,6 @@ def _subject(subject: Subject) -> dict[str, Any]:
         "environment": subject.environment,
         "embedded": None if subject.embedded is None else _embedded(subject.embedded),
     }
-
-
-def _worst(precision: Tensor | None) -> list[int]:
-    """Return the nodes whose neighbours are found worst, the worst first."""
-    if precision is None:
-        return []
-    order = torch.where(precision.isnan(), torch.inf, precision).argsort(stable=True)
-    return [int(k) for k in order[:_WORST] if precision[k] < 1]
 
 
 def _embedded(embedded: Embedded) -> dict[str, Any]:
