@@ -76,6 +76,19 @@ def test_a_point_far_out_is_not_swamped_by_its_length(dtype):
     torch.testing.assert_close(found.square.double(), expected, rtol=1e-5 if dtype == torch.float32 else 1e-12, atol=1e-4)
 
 
+@pytest.mark.parametrize(("s", "t"), [(4, 2), (15, 1), (3, 7)])
+@pytest.mark.parametrize("radius", [8.0, 15.0, 20.0])
+def test_a_point_far_out_is_not_taken_for_its_own_antipode(s, t, radius):
+    x = points_at_radius(200, s, t, -1.0, radius, torch.float32)
+    size = torch.tensor(1.0)
+    for y, far in ((x, False), (-x, True)):
+        found = chord(x, y, size, time_dim=t)
+        assert bool((found.far == far).all())
+        assert not found.square.any()
+        every = chord_between_all(x, y, size, time_dim=t)
+        assert bool((every.far.diagonal() == far).all())
+
+
 def test_the_gradient_is_that_of_the_inner_product_along_the_manifold():
     x, y = points(3, 2, seed=1), points(3, 2, seed=2)
     x.requires_grad_()

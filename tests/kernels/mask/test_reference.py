@@ -22,6 +22,13 @@ def test_an_entry_is_kept_where_its_16_bits_are_at_most_the_bound(most, dtype):
     assert torch.equal(out, expected)
 
 
+def test_the_bound_itself_is_kept():
+    drawn = bits(5, 40)
+    kept = masks([5], torch.empty(1, 40), int(drawn[17]), 1.0)[0]
+    assert kept[17] == 1
+    assert torch.equal(kept, (drawn <= drawn[17]).float())
+
+
 def test_the_share_that_is_kept_is_the_one_asked_for():
     out = masks([1], torch.empty(1, 100_000), int(0.3 * 2**16) - 2**15 - 1, 1.0)
     assert abs(float(out.mean()) - 0.3) < 4 * (0.3 * 0.7 / 100_000) ** 0.5
