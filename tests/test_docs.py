@@ -14,6 +14,21 @@ BLOCKS = [
 ]
 
 
+@pytest.fixture
+def registries():
+    """Forget the tasks, models and spaces that an example registers."""
+    from qgcn.manifolds.names import _FORMS
+    from qgcn.models import MODELS
+    from qgcn.tasks import TASKS
+
+    before = [(registry, dict(registry)) for registry in (_FORMS, MODELS, TASKS)]
+    yield
+    for registry, entries in before:
+        registry.clear()
+        registry.update(entries)
+
+
+@pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize("code", BLOCKS)
 def test_examples_run(code):
     exec(compile(code, "<documentation>", "exec"), {})  # noqa: S102
