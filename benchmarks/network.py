@@ -38,9 +38,8 @@ def interleaved(contenders: dict[str, Callable[[], None]], rounds: int) -> dict[
 
 def graph(name: str) -> tuple[Tensor, Tensor]:
     """Return row-normalised dense features and edge_index of a data set; of a random graph of its size if it is not here."""
-    from qgcn.tasks.base import normalize_rows
-
     from qgcn.data import load
+    from qgcn.tasks.features import normalize_rows
 
     try:
         data = load(name)

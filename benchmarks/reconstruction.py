@@ -305,8 +305,8 @@ def whole_epochs(graph: tuple[str, int, Tensor], device: str, patience: float) -
     never = {"epochs": 10_000, "eval_every": 10_000}
     config = Config.checked({"task": "reconstruction", "data": title, "space": "Q7,3", "device": device} | never)
     fabric = Fabric(accelerator=device, devices=1)
-    task = Reconstruction(Data(edge_index=torch.unique(edges, dim=1), num_nodes=nodes), **config.task_options())
-    task.to(fabric.device, torch.float32)
+    data = Data(edge_index=torch.unique(edges, dim=1), num_nodes=nodes)
+    task = Reconstruction(data, config, device=fabric.device)
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
     trainer = Trainer(task, [0], fabric)

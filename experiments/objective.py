@@ -33,7 +33,7 @@ class Objective(Reconstruction):
         predictor = super().build_predictor()
 
         def loss(x: Tensor, graph: Tensor, *_: Tensor) -> Tensor:
-            options = {"squared": self.squared, "denominator": self.denominator, "balance": self.balance}
+            options = {"squared": self.squared, "denominator": self.denominator, "balance": self.config.balance}
             temperature = predictor.log_temperature.exp()
             points = predictor.embed(x, graph)
             return kernels.reconstruction_loss(points, self.neighbourhoods, predictor.space, temperature=temperature, **options)
@@ -44,10 +44,9 @@ class Objective(Reconstruction):
 
 def train(data: Data, config: Config, squared: bool, denominator: Denominator) -> float:
     """Return the best mAP of one run, NaN if it diverges."""
-    task = Objective(data, **config.task_options())
-    task.squared, task.denominator = squared, denominator
     fabric = fabric_of(config)
-    task.to(fabric.device, task.x.dtype)
+    task = Objective(data, config, device=fabric.device)
+    task.squared, task.denominator = squared, denominator
     trainer = Trainer(task, [config.seed], fabric)
     try:
         trainer.run()

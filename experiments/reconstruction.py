@@ -55,8 +55,7 @@ class Embedding:
         config = Config.checked({"task": "reconstruction", "data": name, "space": space, "seed": seed} | options)
         fabric = Fabric(accelerator=device, devices=1)
         with torch.cuda.stream(self.stream):
-            task = Reconstruction(graph_of(name), **config.task_options())
-            task.to(fabric.device, torch.float32)
+            task = Reconstruction(graph_of(name), config, device=fabric.device)
             self.trainer = Trainer(task, [seed], fabric)
             self.trainer.run(until=lambda: self.trainer.epoch >= RECORDED)
 

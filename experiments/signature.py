@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from qgcn.analysis.signature import FULL, suggest_signature
+from qgcn.analysis import suggest_signature
 from qgcn.data import load
 from qgcn.files import write_json
 from qgcn.manifolds import candidate_spaces
@@ -68,7 +68,7 @@ def sweep(name: str, dim: int) -> None:
     for space in candidate_spaces(dim):
         if space in known:
             continue
-        values = {"task": task, "data": key, "space": space, "epochs": FULL[task], "seeds": 2} | SETTINGS.get(name, {})
+        values = {"task": task, "data": key, "space": space, "seeds": 2} | SETTINGS.get(name, {})
         began = time.perf_counter()
         run = Run(Config.checked(values), data=data)
         try:

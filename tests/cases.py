@@ -154,3 +154,34 @@ def batch_of(task, split="train", seed=0):
     """Return features, graph and arguments of a full batch, those drawn included, on the whole graph."""
     drawn = task.draw(generator(seed)) if split == "train" else ()
     return (task.x, task.graph, *task.targets(split), *drawn)
+
+
+def two_communities(features=6, seed=0, dense=True):
+    """Return a graph of two communities, with labels, masks and features."""
+    from torch_geometric.data import Data
+
+    from qgcn import data
+
+    edge_index, y = data.stochastic_block((12, 12), 0.5, 0.05, seed=seed)
+    train, val, test = data.split_nodes(y, train=0.5, val=0.2, seed=0)
+    x = torch.randn(24, features, generator=generator(seed))
+    x = x if dense else x * (torch.rand(24, features, generator=generator(9)) < 0.1)
+    return Data(x=x, edge_index=edge_index, y=y, train_mask=train, val_mask=val, test_mask=test, num_nodes=24)
+
+
+def ring(count=24, train=5):
+    """Return a ring with labels, features and a few training nodes, which see few others."""
+    given = two_communities()
+    around = torch.stack((torch.arange(count), (torch.arange(count) + 1) % count))
+    given.edge_index = torch.cat((around, around.flip(0)), dim=1)
+    given.train_mask = torch.arange(count) < train
+    given.val_mask = (torch.arange(count) >= 12) & (torch.arange(count) < 15)
+    return given
+
+
+def step_graph(task, epoch):
+    """Return the graph of a training step, on the whole graph."""
+    from qgcn.tasks import Randomness
+
+    randomness = Randomness([0], 0, epoch, torch.device("cpu"))
+    return task.graph.thinned(task.config.edge_dropout, randomness.of_edges())

@@ -29,15 +29,24 @@ ORDER = [
 # at the side: what each of them may import
 SIDE = {
     "files": [],
+    "hints": [],
     "progress": [],
     "embedding": ["files", "manifolds"],
-    "data": ["progress"],
+    "data": ["hints", "progress"],
     "optim": ["numerics", "geometry", "manifolds"],
     "metrics": ["numerics", "geometry", "kernels", "manifolds", "data", "progress"],
 }
 NOBODY_IMPORTS = {"cli"}
 # the choice of signature trains models; what it rests on measures graphs, and needs nothing else
 MEASURES = ["curvature", "four_points", "hyperbolicity", "measurements", "spectrum"]
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__"))
+SOURCES = sorted(path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".cpp", ".h", ".js"))
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+BUILT_IN_TASKS = ("reconstruction", "classification", "links")
+DEFAULT_TASK = ("estimator.py", "analysis/signature.py", "cli/analyze.py")  # of a public argument
+DEMO = "cli/demo.py"  # runs one
+SPACES = {"Product", "Quadric", "Sphere", "Hyperboloid", "Euclidean", "Stereographic", "PseudoHyperboloid"}
 
 
 def imports_of(path):
@@ -69,12 +78,61 @@ def test_measurements_need_nothing_but_data(name):
     assert set(imports_of(PACKAGE / "analysis" / f"{name}.py")) <= {"analysis", "data", "progress"}
 
 
-def test_every_source_folder_and_module_has_its_tests():
-    for child in PACKAGE.iterdir():
-        name = child.name.removesuffix(".py")
-        if name.startswith("__") or name == "py.typed":
-            continue
-        assert (ROOT / "tests" / name).is_dir() or (ROOT / "tests" / f"test_{name}.py").is_file(), name
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_every_module_has_the_tests_of_its_name(path):
+    where = path.relative_to(PACKAGE)
+    mirror = ROOT / "tests" / where.parent / f"test_{where.name}"
+    assert mirror.is_file(), mirror
+    assert any(isinstance(node, FUNCTIONS) and node.name.startswith("test_") for node in ast.parse(mirror.read_text()).body)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_file_is_over_400_lines(path):
+    assert len(path.read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_function_is_over_60_lines(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, FUNCTIONS):
+            first = node.body[0]
+            docstring = 0 if ast.get_docstring(node) is None else first.end_lineno - first.lineno + 1
+            assert node.end_lineno - node.lineno + 1 - docstring <= 60, node.name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nothing_but_a_task_names_it(path):
+    where = str(path.relative_to(PACKAGE))
+    text = path.read_text()
+    if path.suffix == ".py":
+        tree = ast.parse(text)
+        defaults = {node for each in ast.walk(tree) if isinstance(each, FUNCTIONS) for node in task_defaults(each)}
+        allowed = defaults if where in DEFAULT_TASK else set()
+        strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and node not in allowed]
+    else:
+        strings = re.findall(r"""["'`]([^"'`\n]*)["'`]""", text)
+    named = {name for name in BUILT_IN_TASKS if name in strings}
+    assert named <= {path.stem} or where == DEMO, named
+
+
+def task_defaults(function):
+    """Return the default values of an argument called ``task``."""
+    places = function.args
+    positional = [*places.posonlyargs, *places.args]
+    pairs = [*zip(positional[len(positional) - len(places.defaults) :], places.defaults, strict=True)]
+    pairs += zip(places.kwonlyargs, places.kw_defaults, strict=True)
+    return [default for argument, default in pairs if argument.arg == "task" and default is not None]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nobody_but_manifolds_asks_which_class_a_space_is(path):
+    if path.parent.name == "manifolds":
+        return
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+            names = {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
+            names |= {each.attr for each in ast.walk(node.args[1]) if isinstance(each, ast.Attribute)}
+            assert not names & SPACES, f"line {node.lineno}"
 
 
 def test_importing_the_package_is_light():
@@ -87,7 +145,7 @@ def test_importing_the_package_is_light():
 def test_numerics_alone_holds_epsilons_and_clamps():
     pattern = re.compile(r"\b\d+e-\d+\b|clamp")
     for path in PACKAGE.rglob("*.py"):
-        if path.name == "numerics.py":
+        if "numerics" in path.relative_to(PACKAGE).parts:
             continue
         lines = [line for line in path.read_text().splitlines() if pattern.search(line)]
         defaults = [line for line in lines if re.search(r"(tol|lr|eps): float = |\"lr\": ", line)]

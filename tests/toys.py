@@ -78,7 +78,7 @@ class Scaled(Encoder):
         return Capabilities(graph="none", sparse_features=False)
 
     def tangent(self, x, graph):
-        return self.space.proju(self.space.origin(self.space.ambient_dim), self.stretch * self.linear(x))
+        return self.space.fold0(self.stretch * self.linear(x))
 
 
 register_model(Model("scaled", Scaled, "H3", about="one linear map"))

@@ -120,17 +120,12 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"output must be 'points' or 'tangent', got {self.output!r}")
         wanted = y is not None and find_task(self.task).needs_labels
         data = as_data(graph, labels=y) if wanted else as_data(graph)
-        given: Any = self.random_state
-        seed = int(given) if isinstance(given, Integral) else int(check_random_state(given).randint(2**31 - 1))
-        names = ("task", "model", "epochs", "layers", "lr", "dropout", "weight_decay", "device")
-        values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        values["data"] = str(getattr(data, "name", "graph") or "graph")
-        values |= {"space": self.space, "seed": seed} | (self.options or {})
+        values = self._settings(data)
         dim = auto_space(str(values["space"]))
         suggestion = None if dim is None else _suggest(data, dim, values)
         run = Run(Config.checked(values if suggestion is None else values | {"space": suggestion.space}), data=data)
         run.train()
-        points, space, node_ids = run.embedding(seed)
+        points, space, node_ids = run.embedding(run.config.seed)
         self.space_ = space
         self.suggestion_ = suggestion
         self.embedding_ = (points if self.output == "points" else space.logmap0(points)).cpu().numpy()
@@ -138,6 +133,15 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.node_ids_ = node_ids
         self.n_features_in_ = int(data.num_nodes or 0)
         self._edges = undirected(data).edge_index.numpy()
+
+    def _settings(self, data: "Data") -> dict[str, Any]:
+        """Return the keys of a config that the arguments stand for."""
+        given: Any = self.random_state
+        seed = int(given) if isinstance(given, Integral) else int(check_random_state(given).randint(2**31 - 1))
+        names = ("task", "model", "epochs", "layers", "lr", "dropout", "weight_decay", "device")
+        values = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        values["data"] = str(getattr(data, "name", "graph") or "graph")
+        return values | {"space": self.space, "seed": seed} | (self.options or {})
 
     def __sklearn_tags__(self) -> Any:
         """Say that the input is a graph: a square, possibly sparse matrix."""

@@ -70,13 +70,7 @@ def f1(prediction: Tensor, y: Tensor, *, average: Literal["micro", "macro"] = "m
 
 def _labels(prediction: Tensor, y: Tensor) -> Tensor:
     """Return predicted labels, those of the highest scores if scores are given; raise unless they fit ``y``."""
-    for name, tensor in (("prediction", prediction), ("y", y)):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
-    if y.is_floating_point() or y.is_complex():
-        raise TypeError(f"y must hold integer labels, got {y.dtype}")
-    if y.ndim != 1 or len(y) == 0:
-        raise ValueError(f"y must have shape (N,) with N at least 1, got {tuple(y.shape)}")
+    _check_labels(prediction, y)
     if prediction.ndim not in (1, 2) or len(prediction) != len(y) or prediction.shape[1:] == (0,):
         raise ValueError(f"prediction must have shape ({len(y)},) or ({len(y)}, C), got {tuple(prediction.shape)}")
     if prediction.ndim == 2:
@@ -85,6 +79,17 @@ def _labels(prediction: Tensor, y: Tensor) -> Tensor:
     if prediction.is_floating_point() or prediction.is_complex():
         raise TypeError(f"prediction must hold integer labels, or scores of shape ({len(y)}, C), got {prediction.dtype}")
     return prediction
+
+
+def _check_labels(prediction: Tensor, y: Tensor) -> None:
+    """Raise unless both are tensors and ``y`` holds labels."""
+    for name, tensor in (("prediction", prediction), ("y", y)):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
+    if y.is_floating_point() or y.is_complex():
+        raise TypeError(f"y must hold integer labels, got {y.dtype}")
+    if y.ndim != 1 or len(y) == 0:
+        raise ValueError(f"y must have shape (N,) with N at least 1, got {tuple(y.shape)}")
 
 
 # --- scores of positives and negatives -------------------------------------------------------------------------------

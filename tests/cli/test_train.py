@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -136,23 +134,6 @@ def test_folders_get_names_of_their_own(here, command):
     for _ in range(2):
         command.works("train", "links", "--data", "cycle", *SMALL)
     assert names(here / "runs") == ["links-cycle-qgcn-Q3,2", "links-cycle-qgcn-Q3,2-2"]
-
-
-def test_datasets_lists_names_that_train_knows(here, command):
-    (here / "power").mkdir()
-    (here / "power" / "power.edges.csv").write_text("")
-    rows = [line.replace("│", " ").split() for line in command.works("datasets", "--root", here).splitlines() if "│" in line]
-    table = {row[0]: row[1:] for row in rows}
-    assert table["cora"] == ["2,708", "5,278", "1,433", "7", "no"]
-    assert table["power"] == ["4,941", "6,594", "yes"]
-    assert table["torus-with-trees"] == ["252", "288", "generated"]
-
-
-def test_help_does_not_wait_for_what_it_does_not_need():
-    code = "import sys, qgcn.cli\ntry: qgcn.cli.main(['train', 'links', '--help'])\nexcept SystemExit: pass\n"
-    code += "print([name for name in ('torch_geometric', 'lightning_fabric', 'sklearn', 'networkx') if name in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.splitlines()[-1] == "[]"
 
 
 # --- what is wrong -------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from qgcn.data import datasets
-from qgcn.data.catalogue import CATALOGUE, GENERATORS, data_root, nearest
+from qgcn.data.catalogue import CATALOGUE, GENERATORS, data_root
 
 ROOT = Path(os.environ.get("QGCN_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
@@ -57,8 +57,3 @@ def test_a_data_set_is_local_once_all_its_files_are_there(tmp_path):
     assert not is_local()
     (tmp_path / "cora" / last).touch()
     assert is_local()
-
-
-def test_nearest_names_what_is_close_and_nothing_else():
-    assert nearest("Coraa", CATALOGUE) == "; did you mean 'cora'?"
-    assert nearest("qqq", CATALOGUE) == ""

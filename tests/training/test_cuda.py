@@ -20,8 +20,9 @@ def run(task="reconstruction", **settings):
 
 def learned(task="reconstruction", **settings):
     made = run(task, **settings)
-    made.train()
-    trainer, _ = made.trainers[0]
+    trainer = Trainer(made.task, made.seeds, made.fabric)
+    with determinism(made.config):
+        trainer.run()
     return trainer
 
 

@@ -9,7 +9,7 @@ import torch
 from qgcn.data import load
 from qgcn.training import Config, Diverged, Run, Trainer
 
-SMALL = {"data": "stochastic-block", "space": "Q5,2", "epochs": 6, "eval_every": 1, "lr": 0.02}
+SMALL = {"device": "cpu", "data": "stochastic-block", "space": "Q5,2", "epochs": 6, "eval_every": 1, "lr": 0.02}
 NOISE = {"dropout": 0.3, "feature_dropout": 0.2, "edge_dropout": 0.2, "schedule": "cosine", "clip": 0.5, "weight_decay": 0.001}
 
 

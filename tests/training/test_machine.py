@@ -1,12 +1,20 @@
 """Where a run takes place."""
 
 import platform
+import signal
+import threading
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import torch
 
-from qgcn.training.machine import freed_memory_kept
+from qgcn.training import Config
+from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, stop_signals
+
+
+def config(**settings):
+    return Config.checked({"task": "links", "data": "cycle", "device": "cpu"} | settings)
 
 
 def resident():
@@ -30,3 +38,74 @@ def test_freed_memory_is_kept_while_a_run_goes_on_and_given_back_after_it():
 def test_freed_memory_kept_lets_errors_through():
     with pytest.raises(ValueError, match="told"), freed_memory_kept():
         raise ValueError("told")
+
+
+# --- device ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="device cuda was asked for, but PyTorch sees no GPU; use cpu or auto"):
+        fabric_of(config(device="cuda"))
+    assert fabric_of(config(device="auto")).device.type == "cpu"
+
+
+def test_environment_names_versions_device_and_threads():
+    found = environment_of(fabric_of(config()))
+    assert found["packages"]["torch"] == version("torch")
+    assert found["packages"]["qgcn"] == version("qgcn")
+    assert found["device"].startswith("cpu: ")
+    assert found["threads"] == torch.get_num_threads()
+    assert found["python"] == platform.python_version()
+
+
+# --- determinism -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize("before", [True, False])
+def test_determinism_is_insisted_on_if_asked_for_and_given_back(asked, before):
+    torch.use_deterministic_algorithms(before)
+    try:
+        with determinism(config(deterministic=asked)):
+            assert torch.are_deterministic_algorithms_enabled() == (asked or before)
+        assert torch.are_deterministic_algorithms_enabled() == before
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_what_cannot_be_deterministic_is_said_in_one_sentence():
+    message = r"^a deterministic run is not possible here: x has no deterministic form$"
+    with pytest.raises(ValueError, match=message), determinism(config(deterministic=True)):
+        raise RuntimeError("x has no deterministic form. Set an option, or else")
+    with pytest.raises(RuntimeError, match="shapes differ"), determinism(config(deterministic=True)):
+        raise RuntimeError("shapes differ")
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+# --- signals -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_becomes_a_question_and_a_second_one_stops_at_once(number):
+    before = signal.getsignal(number)
+    with stop_signals() as asked:
+        assert not asked()
+        signal.raise_signal(number)
+        assert asked()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def test_in_another_thread_signals_are_left_alone():
+    before, heard = signal.getsignal(signal.SIGTERM), []
+
+    def work():
+        with stop_signals() as asked:
+            heard.append((asked(), signal.getsignal(signal.SIGTERM) is before))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert heard == [(False, True)]

@@ -132,33 +132,14 @@ def gromov_hyperbolicity(
     shape = Shape.of(graph, root)
     if exact and seconds is None:
         check_exact(shape)
-    rng = np.random.default_rng(seed)
-    count = [math.comb(component.size, 4) for component in shape.components]
-    complete = sum(count) <= samples
-    drawn = count if complete else rng.multinomial(samples, np.array(count) / sum(count)).tolist()
-    values, groups, diameter, sampled = [], [], 0, False
-    for component, number in zip(shape.components, drawn, strict=True):
-        large = component.size > LARGE
-        gaps, group, longest = _measure(component, number, complete, large, rng, progress)
-        values.append(gaps)
-        groups.append(group if large else np.full(len(gaps), -1))
-        diameter, sampled = max(diameter, longest), sampled or large
-    gaps = np.concatenate(values)
-    shares, intervals, mean, mean_interval = _summary(gaps, np.concatenate(groups), complete)
-    worst = at_most = witness = None
-    if exact:
-        lower, upper = 0, 0
-        nodes: tuple[int, ...] | None = None
-        for component in shape.components:
-            found = worst_delta(component, lower, seconds, progress)
-            lower, upper = found.lower, max(upper, found.upper)
-            nodes = nodes if found.nodes is None else found.nodes
-        worst, at_most = lower / 2, upper / 2
-        witness = None if nodes is None else tuple(shape.data.node_ids[list(nodes)].tolist())
+    number = sum(_quadruples(shape))
+    gaps, groups, diameter = _sampled(shape, samples, np.random.default_rng(seed), progress)
+    shares, intervals, mean, mean_interval = _summary(gaps, groups, number <= samples)
+    worst, at_most, witness = _worst(shape, seconds, progress) if exact else (None, None, None)
     largest = float(gaps.max(initial=0)) / 2
     return Hyperbolicity(
         samples=len(gaps),
-        complete=complete,
+        complete=number <= samples,
         shares=shares,
         intervals=intervals,
         mean=mean,
@@ -168,11 +149,43 @@ def gromov_hyperbolicity(
         worst_at_most=at_most,
         witness=witness,
         diameter=diameter,
-        sampled_diameter=sampled,
+        sampled_diameter=any(component.size > LARGE for component in shape.components),
         relative=2 * (largest if worst is None else worst) / diameter,
         components=len(shape.components),
         remarks=tuple(shape.remarks),
     )
+
+
+def _quadruples(shape: Shape) -> list[int]:
+    """Return the number of quadruples of each component."""
+    return [math.comb(component.size, 4) for component in shape.components]
+
+
+def _sampled(shape: Shape, samples: int, rng: np.random.Generator, progress: Progress) -> tuple[NDArray[np.int64], Ints, int]:
+    """Return twice the delta of quadruples of all components, their groups (-1 for none), and the largest distance met."""
+    count = _quadruples(shape)
+    complete = sum(count) <= samples
+    drawn = count if complete else rng.multinomial(samples, np.array(count) / sum(count)).tolist()
+    values, groups, diameter = [], [], 0
+    for component, number in zip(shape.components, drawn, strict=True):
+        large = component.size > LARGE
+        gaps, group, longest = _measure(component, number, complete, large, rng, progress)
+        values.append(gaps)
+        groups.append(group if large else np.full(len(gaps), -1))
+        diameter = max(diameter, longest)
+    return np.concatenate(values), np.concatenate(groups), diameter
+
+
+def _worst(shape: Shape, seconds: float | None, progress: Progress) -> tuple[float, float, tuple[Any, ...] | None]:
+    """Return the worst delta, what it is at most, and the names of four nodes that have it, if they were found."""
+    lower, upper = 0, 0
+    nodes: tuple[int, ...] | None = None
+    for component in shape.components:
+        found = worst_delta(component, lower, seconds, progress)
+        lower, upper = found.lower, max(upper, found.upper)
+        nodes = nodes if found.nodes is None else found.nodes
+    witness = None if nodes is None else tuple(shape.data.node_ids[list(nodes)].tolist())
+    return lower / 2, upper / 2, witness
 
 
 def check_exact(shape: Shape) -> None:

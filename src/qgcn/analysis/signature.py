@@ -271,24 +271,37 @@ def _halve(
         alive = _kept(alive, trials, rung.places(len(names)), natural) if trials else names[: rung.places(len(names))]
         fresh: dict[str, Trial] = {}
         for name in alive:
-            if seconds is not None and trials and time.monotonic() - began > seconds:
+            if trials and _is_late(began, seconds):
                 break
             progress("trials", cost, total, name)
-            scores = _train(name, rung, base, problem)
+            fresh[name] = _trial(name, number, rung, base, problem, trials.get(name))
             cost += rung.epochs * rung.seeds
-            first = trials[name].first if name in trials else scores[0]
-            deviation = statistics.stdev(scores) if len(scores) > 1 else math.nan
-            fresh[name] = Trial(name, statistics.fmean(scores), deviation, number, rung.epochs, rung.seeds, first)
         if number > 1 and len(fresh) < len(alive):
             break  # time is over: a round that not all took part in does not count
         trials |= fresh
         if max(trial.score for trial in fresh.values()) >= SOLVED:
             break
     progress("trials", total, total)
+    return _filled(trials), cost
+
+
+def _is_late(began: float, seconds: float | None) -> bool:
+    return seconds is not None and time.monotonic() - began > seconds
+
+
+def _trial(name: str, number: int, rung: Rung, base: dict[str, Any], problem: Task[Any], before: Trial | None) -> Trial:
+    """Train a space in a round; the score of its first trial is kept."""
+    scores = _train(name, rung, base, problem)
+    first = scores[0] if before is None else before.first
+    deviation = statistics.stdev(scores) if len(scores) > 1 else math.nan
+    return Trial(name, statistics.fmean(scores), deviation, number, rung.epochs, rung.seeds, first)
+
+
+def _filled(trials: dict[str, Trial]) -> dict[str, Trial]:
+    """Give trials of one seed the usual deviation of those that had several."""
     known = [trial.deviation for trial in trials.values() if not math.isnan(trial.deviation)]
     usual = statistics.fmean(known) if known else 0.0
-    filled = {name: replace(t, deviation=usual) if math.isnan(t.deviation) else t for name, t in trials.items()}
-    return filled, cost
+    return {name: replace(t, deviation=usual) if math.isnan(t.deviation) else t for name, t in trials.items()}
 
 
 def _kept(alive: list[str], trials: dict[str, Trial], places: int, natural: Family) -> list[str]:

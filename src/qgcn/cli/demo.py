@@ -17,8 +17,8 @@ __all__ = ["demo"]
 
 RING, BRANCHING, LEVELS = 12, 2, ("0 ring", "1 branch", "2 twig", "3 leaf")
 """The built-in graph: nodes of its ring, children of each node, levels of its trees."""
-SETTINGS = {"confine": 0.6, "temperature": 5.0}
-"""Long in hyperbolic space and soft at first, so that the ring unfolds before the trees settle."""
+SETTINGS = {"confine": 0.6, "temperature": 5.0, "device": "cpu"}
+"""Long in hyperbolic space and soft at first, so that the ring unfolds before the trees settle; on every machine alike."""
 
 
 def demo(

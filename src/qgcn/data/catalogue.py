@@ -1,8 +1,7 @@
 """The data sets known by name: what they are, where they come from, and the checksums of their files."""
 
-import difflib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from qgcn.data import generators
 
-__all__ = ["CATALOGUE", "GENERATORS", "Dataset", "data_root", "datasets", "nearest"]
+__all__ = ["CATALOGUE", "GENERATORS", "Dataset", "data_root", "datasets"]
 
 
 @dataclass(frozen=True)
@@ -184,12 +183,6 @@ def data_root(root: str | Path | None = None) -> Path:
         return Path(named).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "qgcn"
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'cora'?"`` for a name close to a known one, else nothing."""
-    close = difflib.get_close_matches(name.lower(), list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _generated(name: str, generator: Callable[..., Any]) -> Dataset:

@@ -57,9 +57,7 @@ def _from_graphml(path: Path, name: str, num_nodes: int | None) -> Draft:
 def _from_table(table: Table, name: str, num_nodes: int | None) -> Draft:
     table, head = _without_header(table)
     weights, remarks = None, []
-    for k, column in enumerate(table.columns):
-        if (column == b"").any():
-            raise ValueError(f"{table.at(int((column == b'').argmax()))}: column {k + 1} is empty")
+    _check_filled(table)
     if len(table.columns) == 3:
         weights = _weights_of(table)
         remarks = [f"{'the third column' if head is None else f'column {head[2]!r}'} read as weights"]
@@ -72,10 +70,22 @@ def _from_table(table: Table, name: str, num_nodes: int | None) -> Draft:
         ids, edges = _compact(np.stack(columns))
         return Draft(edges, Nodes(ids, "seen"), name, weights, remarks=tuple(remarks))
     names, edges = _number_names(table)
-    if head is None and len(table) > 1 and edges[0, 0] != edges[1, 0] and (np.bincount(edges.ravel())[edges[:, 0]] == 1).all():
+    if head is None and _first_stands_apart(edges):
         line = f"{table.field(0, 0)}, {table.field(0, 1)}"
         remarks.append(f"line 1 ({line}) was read as an edge, though its names do not recur")
     return Draft(edges, Nodes(names, "seen"), name, weights, remarks=tuple(remarks))
+
+
+def _check_filled(table: Table) -> None:
+    for k, column in enumerate(table.columns):
+        if (column == b"").any():
+            raise ValueError(f"{table.at(int((column == b'').argmax()))}: column {k + 1} is empty")
+
+
+def _first_stands_apart(edges: Ints) -> bool:
+    """Tell whether the first of several edges joins two nodes that no other edge has: it may be a header."""
+    apart = edges.shape[1] > 1 and edges[0, 0] != edges[1, 0]
+    return bool(apart and (np.bincount(edges.ravel())[edges[:, 0]] == 1).all())
 
 
 def _without_header(table: Table) -> tuple[Table, list[str] | None]:

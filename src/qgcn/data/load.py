@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from qgcn.data.assemble import Array, assemble, degree_one_hot, undirected
-from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root, nearest
+from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root
 from qgcn.data.download import download
 from qgcn.data.pickles import Holder, read_pickle
+from qgcn.hints import nearest
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -77,7 +78,7 @@ def _check_options(name: str, options: dict[str, Any], known: list[str]) -> None
     for option in options:
         if option not in known:
             listed = f"known: {', '.join(known)}" if known else "it takes none"
-            raise ValueError(f"no option {option!r} for {name!r}{nearest(option, known)} ({listed})")
+            raise ValueError(f"no option {option!r} for {name!r}{nearest(option.lower(), known)} ({listed})")
 
 
 def _files(entry: Dataset, root: Path, mirror: str | None) -> dict[str, bytes]:

@@ -89,20 +89,26 @@ def from_object(graph: Any, num_nodes: int | None) -> Draft:
 
 def from_index(array: Array, what: str, name: str, num_nodes: int | None, **more: Any) -> Draft:
     """Read an ``edge_index`` of shape ``(2, E)``; ``what`` names it in an error, ``more`` are fields of the draft."""
-    if array.ndim != 2 or array.shape[0] != 2 or array.dtype.kind not in "iu":
-        hint = "; transpose it" if array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind in "iu" else ""
+    whole, shape = array.dtype.kind in "iu", array.shape
+    if not whole or len(shape) != 2 or shape[0] != 2:
+        hint = "; transpose it" if whole and len(shape) == 2 and shape[1] == 2 else ""
         raise ValueError(f"{what} must hold integers in shape (2, E), got {array.dtype} in {array.shape}{hint}")
     if array.size == 0:
         raise ValueError(f"{name} has no edges")
+    size = int(array.max()) + 1 if num_nodes is None else num_nodes
+    _check_range(array, size, what)
+    known: Literal["all", "index"] = "index" if num_nodes is None else "all"
+    more.setdefault("nodes", Nodes(np.arange(size), known))
+    return Draft(array.astype(np.int64), name=name, **more)
+
+
+def _check_range(array: Array, size: int, what: str) -> None:
+    """Raise unless all entries lie in ``[0, size)``, and so many nodes are possible."""
     low, high = int(array.min()), int(array.max())
-    size = high + 1 if num_nodes is None else num_nodes
     if low < 0 or high >= size:
         raise ValueError(f"{what} must lie in [0, {size}), got {low if low < 0 else high}")
     if size > _MOST_NODES:
         raise ValueError(f"{what} numbers nodes up to {high}, but at most {_MOST_NODES} are possible")
-    known: Literal["all", "index"] = "index" if num_nodes is None else "all"
-    more.setdefault("nodes", Nodes(np.arange(size), known))
-    return Draft(array.astype(np.int64), name=name, **more)
 
 
 def from_data(data: "Data", num_nodes: int | None) -> Draft:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from qgcn.data.assemble import assemble, count
 from qgcn.data.attributes import Nodes, read_features, read_labels
-from qgcn.data.catalogue import CATALOGUE, GENERATORS, nearest
+from qgcn.data.catalogue import CATALOGUE, GENERATORS
 from qgcn.data.graph_files import from_path
 from qgcn.data.load import is_known, load
 from qgcn.data.objects import Draft, from_object
+from qgcn.hints import nearest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,16 +62,13 @@ def read_graph(
     """
     draft = from_path(Path(graph), num_nodes) if isinstance(graph, str | os.PathLike) else from_object(graph, num_nodes)
     draft.check_weights()
-    x, nodes = draft.x, draft.nodes
-    if features is not None or x is not None:
-        x, nodes = read_features(x if features is None else features, nodes)
+    x, nodes = _features(draft, features)
     y, classes, nodes = _labels(draft, labels, nodes)
     if x is not None and len(x) != len(nodes.ids):
         raise ValueError(f"labels are for {len(nodes.ids)} nodes, features for {len(x)}")
     edges = draft.edges if nodes is draft.nodes else nodes.locate(draft.nodes.ids)[draft.edges]
-    remarks = list(draft.remarks)
-    if y is not None and (bare := int((y < 0).sum())):
-        remarks.append(f"{count(bare, 'node')} without label, in no mask")
+    bare = 0 if y is None else int((y < 0).sum())
+    more = (f"{count(bare, 'node')} without label, in no mask",) if bare else ()
     data = assemble(
         edges,
         len(nodes.ids),
@@ -81,13 +79,19 @@ def read_graph(
         y=y,
         masks=draft.masks if labels is None else None,
         split_seed=split_seed,
-        remarks=tuple(remarks),
+        remarks=(*draft.remarks, *more),
     )
     if data.edge_index.numel() == 0:
         raise ValueError(f"{draft.name} has no edges" + (f" ({'; '.join(data.remarks)})" if data.remarks else ""))
     if classes is not None:
         data.classes = classes
     return data
+
+
+def _features(draft: Draft, features: Any) -> "tuple[Tensor | None, Nodes]":
+    """Return the features of the nodes, and the nodes; features that are given go before those of the draft."""
+    given = draft.x if features is None else features
+    return (None, draft.nodes) if given is None else read_features(given, draft.nodes)
 
 
 def _labels(draft: Draft, labels: Any, nodes: Nodes) -> "tuple[Tensor | None, list[str] | None, Nodes]":
@@ -130,7 +134,7 @@ def as_data(
                 return data
             return read_graph(data, features=features, labels=labels, split_seed=split_seed)
         if not Path(graph).exists():
-            raise ValueError(f"no file and no data set {graph!r}{nearest(graph, [*CATALOGUE, *GENERATORS])}")
+            raise ValueError(f"no file and no data set {graph!r}{nearest(graph.lower(), [*CATALOGUE, *GENERATORS])}")
     if options:
         raise ValueError(f"option {next(iter(options))!r} is for named data sets only")
     return read_graph(graph, features=features, labels=labels, split_seed=split_seed)

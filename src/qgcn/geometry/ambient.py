@@ -23,23 +23,11 @@ def check(time_dim: int, **tensors: Tensor) -> None:
         TypeError: A tensor is not float32 or float64, or types or devices differ.
         ValueError: Last axes differ in size, shapes do not broadcast, or ``time_dim`` is outside ``[1, d]``.
     """
-    names, given = list(tensors), list(tensors.values())
-    for name, tensor in tensors.items():
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
-        if tensor.dtype not in FLOAT_TYPES:
-            raise TypeError(f"{name} must be float32 or float64, got {tensor.dtype}")
-        if tensor.ndim == 0:
-            raise ValueError(f"{name} must have shape (..., d), got a scalar")
+    given = list(tensors.values())
+    _check_each(tensors)
+    _check_alike(tensors)
     first = given[0]
     d = first.shape[-1]
-    for name, tensor in zip(names[1:], given[1:], strict=True):
-        if tensor.dtype != first.dtype:
-            raise TypeError(f"{names[0]} is {first.dtype} but {name} is {tensor.dtype}: expected one type")
-        if tensor.device != first.device:
-            raise TypeError(f"{names[0]} is on {first.device} but {name} is on {tensor.device}: expected one device")
-        if tensor.shape[-1] != d:
-            raise ValueError(f"{names[0]} has {d} coordinates but {name} has {tensor.shape[-1]}: expected one size")
     if isinstance(time_dim, bool) or not isinstance(time_dim, int):
         raise TypeError(f"time_dim must be an int, got {type(time_dim).__name__}")
     if not 1 <= time_dim <= d:
@@ -51,6 +39,30 @@ def check(time_dim: int, **tensors: Tensor) -> None:
     except RuntimeError:
         shapes = ", ".join(f"{name} {tuple(tensor.shape)}" for name, tensor in tensors.items())
         raise ValueError(f"shapes do not broadcast: {shapes}") from None
+
+
+def _check_each(tensors: dict[str, Tensor]) -> None:
+    """Raise unless each is a tensor of points or vectors, of a type the geometry is defined for."""
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} must be a torch.Tensor, got {type(tensor).__name__}")
+        if tensor.dtype not in FLOAT_TYPES:
+            raise TypeError(f"{name} must be float32 or float64, got {tensor.dtype}")
+        if tensor.ndim == 0:
+            raise ValueError(f"{name} must have shape (..., d), got a scalar")
+
+
+def _check_alike(tensors: dict[str, Tensor]) -> None:
+    """Raise unless all have the type, the device and the number of coordinates of the first."""
+    (start, first), *others = tensors.items()
+    d = first.shape[-1]
+    for name, tensor in others:
+        if tensor.dtype != first.dtype:
+            raise TypeError(f"{start} is {first.dtype} but {name} is {tensor.dtype}: expected one type")
+        if tensor.device != first.device:
+            raise TypeError(f"{start} is on {first.device} but {name} is on {tensor.device}: expected one device")
+        if tensor.shape[-1] != d:
+            raise ValueError(f"{start} has {d} coordinates but {name} has {tensor.shape[-1]}: expected one size")
 
 
 def magnitude(beta: Tensor | float, like: Tensor) -> Tensor:

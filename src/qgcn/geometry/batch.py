@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-__all__ = ["stacked", "transformed", "under_vmap"]
+__all__ = ["stacked", "under_vmap"]
 
 _VMAP = torch._C._functorch.TransformType.Vmap
 
@@ -18,11 +18,6 @@ def under_vmap() -> bool:
         return False
     innermost: Any = torch._C._functorch.peek_interpreter_stack()
     return innermost is not None and innermost.key() == _VMAP
-
-
-def transformed() -> bool:
-    """Tell whether someone else takes the derivatives: a compiler, or ``torch.func``."""
-    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def stacked(function: Callable[..., Tensor], *arguments: Any) -> Tensor:

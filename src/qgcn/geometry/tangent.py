@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 from qgcn.geometry.ambient import check, magnitude, square
-from qgcn.geometry.batch import stacked, transformed, under_vmap
-from qgcn.numerics import apply, cosh_root, limits, safe_norm, sinhc_root
+from qgcn.geometry.batch import stacked, under_vmap
+from qgcn.numerics import apply, cosh_root, limits, safe_norm, sinhc_root, transformed
 
 __all__ = ["bias_step", "fold0", "moved_by", "translate0"]
 

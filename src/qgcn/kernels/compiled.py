@@ -86,12 +86,9 @@ def compiled(source: Path, *options: str) -> ctypes.CDLL | str:
         source: The file.
         options: Of the compiler, such as ``-DNAME=1``.
     """
-    named = os.environ.get("CXX")
-    names = (named,) if named else ("c++", "g++", "clang++")
-    commands = [shlex.split(name) for name in names]  # "ccache g++" is a command, too
-    compiler = next((command for command in commands if command and shutil.which(command[0])), None)
-    if compiler is None:
-        return f"no C++ compiler was found: looked for {', '.join(names)}{' as named by $CXX' if named else ''}"
+    compiler = _compiler()
+    if isinstance(compiler, str):
+        return compiler
     command = [*compiler, *_FLAGS, *options]
     try:
         path = _cache_folder() / f"{source.stem}-{_fingerprint(source, compiler, command)}.so"
@@ -103,6 +100,17 @@ def compiled(source: Path, *options: str) -> ctypes.CDLL | str:
     except subprocess.SubprocessError as error:
         said = getattr(error, "stderr", None) or str(error)
         return f"{shlex.join(compiler)} failed: {said.strip().splitlines()[-1] if said.strip() else error}"
+
+
+def _compiler() -> list[str] | str:
+    """Return the command of a C++ compiler, or say that there is none."""
+    named = os.environ.get("CXX")
+    names = (named,) if named else ("c++", "g++", "clang++")
+    for name in names:
+        command = shlex.split(name)  # "ccache g++" is a command, too
+        if command and shutil.which(command[0]):
+            return command
+    return f"no C++ compiler was found: looked for {', '.join(names)}{' as named by $CXX' if named else ''}"
 
 
 def _cache_folder() -> Path:

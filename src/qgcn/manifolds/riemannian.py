@@ -12,7 +12,27 @@ from qgcn.manifolds.quadric import Quadric
 __all__ = ["Hyperboloid", "Sphere"]
 
 
-class Hyperboloid(Quadric):
+class _Riemannian(Quadric):
+    """A quadric of a positive metric, told by its intrinsic dimension."""
+
+    _closed: ClassVar[bool] = False
+    """Whether all coordinates count as time: a sphere."""
+
+    def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
+        dim = check_dim(dim)
+        super().__init__(dim + 1, dim + 1 if self._closed else 1, beta, learnable)
+
+    def __str__(self) -> str:
+        return f"{self.kind}{self.dim}"
+
+    def from_origin(self, x: Tensor) -> Tensor:
+        return self.dist(x, geometry.pole(self.ambient_dim, beta=self.beta, like=x))
+
+    def _with_beta(self, beta: float) -> Self:
+        return type(self)(self.dim, beta)
+
+
+class Hyperboloid(_Riemannian):
     r"""Hyperbolic space :math:`\mathbb H^n` of curvature ``1 / beta``: the upper sheet of :math:`\mathcal Q^{n,1}_\beta`.
 
     The model of ``geoopt.Lorentz`` (``k = -beta``), on this project's more exact maps. Unlike the pseudo-hyperboloid's,
@@ -26,25 +46,12 @@ class Hyperboloid(Quadric):
 
     kind: ClassVar[str] = "H"
 
-    def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
-        dim = check_dim(dim)
-        super().__init__(dim + 1, 1, beta, learnable)
-
-    def __str__(self) -> str:
-        return f"H{self.dim}"
-
     @property
     def family(self) -> Family:
         return "hyperbolic"
 
     def describe(self) -> str:
         return f"hyperbolic space ({self.dim} dimensions)"
-
-    def from_origin(self, x: Tensor) -> Tensor:
-        return self.dist(x, geometry.pole(self.ambient_dim, beta=self.beta, like=x))
-
-    def _with_beta(self, beta: float) -> Self:
-        return type(self)(self.dim, beta)
 
     def projx(self, x: Tensor) -> Tensor:
         self._check(x=x)
@@ -88,7 +95,7 @@ class Hyperboloid(Quadric):
         return super()._check_point_on_manifold(x, atol=atol, rtol=rtol)
 
 
-class Sphere(Quadric):
+class Sphere(_Riemannian):
     r"""The sphere :math:`\mathbb S^n` of radius :math:`\sqrt{|\beta|}` and curvature ``-1 / beta``, with its positive metric.
 
     As a set it is :math:`\mathcal Q^{0,n+1}_\beta`. ``geoopt.Sphere`` has radius 1 only and no learnable curvature.
@@ -101,13 +108,7 @@ class Sphere(Quadric):
 
     kind: ClassVar[str] = "S"
     _sign: ClassVar[int] = -1
-
-    def __init__(self, dim: int, beta: float = -1.0, learnable: bool = False) -> None:
-        dim = check_dim(dim)
-        super().__init__(dim + 1, dim + 1, beta, learnable)
-
-    def __str__(self) -> str:
-        return f"S{self.dim}"
+    _closed: ClassVar[bool] = True
 
     @property
     def family(self) -> Family:
@@ -115,12 +116,6 @@ class Sphere(Quadric):
 
     def describe(self) -> str:
         return f"a sphere ({self.dim} dimensions)"
-
-    def from_origin(self, x: Tensor) -> Tensor:
-        return self.dist(x, geometry.pole(self.ambient_dim, beta=self.beta, like=x))
-
-    def _with_beta(self, beta: float) -> Self:
-        return type(self)(self.dim, beta)
 
     def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
         return -super().inner(x, u, v, keepdim=keepdim)

@@ -1,10 +1,10 @@
 """Models by name: which encoder a name stands for, and where it lives."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from qgcn.hints import nearest
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder
 
@@ -67,9 +67,7 @@ def find_model(name: str, space: Space | str | None = None) -> Model:
         ValueError: Unknown name, or the model does not live there.
     """
     if name not in MODELS:
-        near = difflib.get_close_matches(str(name), MODELS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"no model {name!r}{hint} (known: {', '.join(MODELS)})")
+        raise ValueError(f"no model {name!r}{nearest(name, MODELS)} (known: {', '.join(MODELS)})")
     first = MODELS[name][0]
     if space is None:
         return first

@@ -100,12 +100,7 @@ class TangentNetwork(Encoder):
             raise ValueError(f"layers must be at least 1, got {layers}")
         if in_features < 1:
             raise ValueError(f"in_features must be at least 1, got {in_features}")
-
-        def fresh(given: Space | str) -> Space:
-            return copy.deepcopy(given) if isinstance(given, Space) else parse_space(given, beta=beta, learnable=learnable)
-
-        inside = space if hidden is None else hidden
-        spaces = [fresh(inside) for _ in range(layers - 1)] + [space if isinstance(space, Space) else fresh(space)]
+        spaces = _spaces(space, hidden, layers, beta, learnable)
         if skip:
             _check_skip(spaces)
         self.in_features = in_features
@@ -124,16 +119,16 @@ class TangentNetwork(Encoder):
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
         noisy = bool(options.get("projection")) and options.get("perturbation", 0) > 0
-        drops = options.get("dropout", 0) > 0 or options.get("feature_dropout", 0) > 0
+        drops = max(options.get("dropout", 0), options.get("feature_dropout", 0)) > 0
         attention = bool(options.get("attention"))  # asks how many edges there are, and waits for the answer
         traceable = all(each.traceable for each in (space, _hidden(space, options)))
-        whole = options.get("skip") or options.get("projection") or attention
+        local = not (options.get("skip") or options.get("projection") or attention)
         return Capabilities(
             graph="matrix" if cls.reads_graph else "none",
-            hops=int(options.get("layers", 2)) if cls.reads_graph and not whole else None,
+            hops=int(options.get("layers", 2)) if cls.reads_graph and local else None,
             batchable=traceable and not noisy,
             keyed=not noisy,
-            recordable=traceable and not drops and not attention and not noisy,
+            recordable=traceable and not (drops or attention or noisy),
         )
 
     @classmethod
@@ -220,6 +215,16 @@ def _projection(in_features: int, space: Space, beta: float, learnable: bool, pe
     """Choose the pseudo-hyperboloid of the features: the times of the first layer, all other features in space."""
     time = min(max(1, space.time_dim), in_features)  # one where the layer's space has none to count
     return DoubleProjection(parse_space(f"Q{in_features - time},{time}", beta=beta, learnable=learnable), perturbation)
+
+
+def _spaces(space: Space | str, hidden: Space | str | None, layers: int, beta: float, learnable: bool) -> list[Space]:
+    """Return the space of each layer; only the last is the one that was given, if it was given as an object."""
+
+    def fresh(given: Space | str) -> Space:
+        return copy.deepcopy(given) if isinstance(given, Space) else parse_space(given, beta=beta, learnable=learnable)
+
+    inside = space if hidden is None else hidden
+    return [fresh(inside) for _ in range(layers - 1)] + [space if isinstance(space, Space) else fresh(space)]
 
 
 def _hidden(space: Space, options: Mapping[str, Any]) -> Space:

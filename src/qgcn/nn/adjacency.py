@@ -189,15 +189,7 @@ class Adjacency:
         """
         if aggregation not in AGGREGATIONS:
             raise ValueError(f"aggregation must be one of {', '.join(AGGREGATIONS)}, got {aggregation!r}")
-        if edge_index.ndim != 2 or edge_index.shape[0] != 2:
-            raise ValueError(f"edge_index must have shape (2, E), got {tuple(edge_index.shape)}")
-        if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
-            raise TypeError(f"edge_index must hold integers, got {edge_index.dtype}")
-        if edge_index.numel() and (int(edge_index.min()) < 0 or int(edge_index.max()) >= num_nodes):
-            wrong = int(edge_index.min()) if int(edge_index.min()) < 0 else int(edge_index.max())
-            raise ValueError(f"edge_index must lie in [0, {num_nodes}), got {wrong}")
-        if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
-            raise ValueError(f"edge_weight must have shape ({edge_index.shape[1]},), got {tuple(edge_weight.shape)}")
+        _check_edges(edge_index, num_nodes, edge_weight)
         floats = edge_weight is not None and edge_weight.is_floating_point()
         dtype = edge_weight.dtype if edge_weight is not None and floats else torch.get_default_dtype()
         weight = None if edge_weight is None else edge_weight.detach()
@@ -379,3 +371,15 @@ class Adjacency:
     def __repr__(self) -> str:
         seen = "" if self.nodes is None else f", seen from {len(self.nodes.rows)} in {len(self._hops or ())} hops"
         return f"Adjacency({self.num_nodes} nodes, {self._graph.edge_index.shape[1]} edges, {self.aggregation}{seen})"
+
+
+def _check_edges(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None) -> None:
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        raise ValueError(f"edge_index must have shape (2, E), got {tuple(edge_index.shape)}")
+    if edge_index.is_floating_point() or edge_index.dtype == torch.bool:
+        raise TypeError(f"edge_index must hold integers, got {edge_index.dtype}")
+    low, high = (int(edge_index.min()), int(edge_index.max())) if edge_index.numel() else (0, -1)
+    if low < 0 or high >= num_nodes:
+        raise ValueError(f"edge_index must lie in [0, {num_nodes}), got {low if low < 0 else high}")
+    if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
+        raise ValueError(f"edge_weight must have shape ({edge_index.shape[1]},), got {tuple(edge_weight.shape)}")

@@ -5,7 +5,6 @@ A config is what every run has, what its task adds, and the options of its model
 """
 
 import copy
-import difflib
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
+from qgcn.hints import nearest
 from qgcn.manifolds import parse_space
 from qgcn.models import MODELS, Capabilities, Model, Options, find_model
 from qgcn.tasks.registry import TASKS, find_task
@@ -230,8 +230,7 @@ def _refuse(key: str, value: Any, values: dict[str, Any], kind: type[Config], wh
         raise ValueError(f"the key {key!r}{where} is gone, {GONE[key]}: leave it out")
     owners = {task: settings_of(task)[key][0] for task in TASKS if key in settings_of(task)}
     if not owners:
-        near = difflib.get_close_matches(str(key), kind.model_fields, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else f" (known: {', '.join(kind.model_fields)})"
+        hint = nearest(key, kind.model_fields, cutoff=0.5) or f" (known: {', '.join(kind.model_fields)})"
         raise ValueError(f"unknown key {key!r}{where}{hint}")
     task = values["task"]
     own = [task] if task in owners else list(owners)

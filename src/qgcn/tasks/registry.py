@@ -1,7 +1,8 @@
 """Tasks by name. A task registers itself where it is defined."""
 
-import difflib
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from qgcn.hints import nearest
 
 if TYPE_CHECKING:
     from qgcn.tasks.task import Task
@@ -27,7 +28,5 @@ def find_task(name: object) -> "type[Task[Any]]":
         ValueError: There is none.
     """
     if not isinstance(name, str) or name not in TASKS:
-        near = difflib.get_close_matches(str(name), TASKS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"task must be one of {', '.join(TASKS)}, got {name!r}{hint}")
+        raise ValueError(f"task must be one of {', '.join(TASKS)}, got {name!r}{nearest(name, TASKS)}")
     return TASKS[name]

@@ -342,29 +342,37 @@ class Trainer:
         self._recording = None  # it knows the tensors that were there
         if about.get("seeds") != self.seeds:
             raise ValueError(f"the checkpoint is of seeds {about.get('seeds')}, expected {self.seeds}")
-        saved_names = {key.removeprefix("parameter/") for key in tensors if key.startswith("parameter/")}
-        if unknown := sorted(saved_names - self.parameters.keys()):
+        saved = _by_parameter(tensors)
+        if unknown := sorted(saved.keys() - self.parameters.keys()):
             raise ValueError(f"the checkpoint has {unknown[0]}, which is not a parameter of this model")
         for name, parameter in self.parameters.items():
-            for prefix, target in (("parameter", parameter), ("best", self.best_parameters[name])):
-                saved = tensors.get(f"{prefix}/{name}")
-                if saved is None or saved.shape != target.shape or saved.dtype != target.dtype:
-                    shape = None if saved is None else tuple(saved.shape)
-                    raise ValueError(f"the checkpoint has {shape} for {name}, expected {tuple(target.shape)}")
-                target.copy_(saved)
-            moments = {
-                key.split("/")[1]: value
-                for key, value in tensors.items()
-                if key.startswith("adam/") and key.split("/", 2)[2] == name
-            }
-            if moments:
-                self.optimiser.state[parameter] = {key: value.to(parameter.device, copy=True) for key, value in moments.items()}
+            self._restore_parameter(name, parameter, saved.get(name, {}))
         for name in ("best_score", "best_epoch", "stopped"):
             if name not in tensors or tensors[name].shape != (len(self.seeds),):
                 raise ValueError(f"the checkpoint has no {name} of {len(self.seeds)} seeds")
-        self.best_score = tensors["best_score"].to(self.fabric.device)
-        self.best_epoch = tensors["best_epoch"].to(self.fabric.device)
-        self.stopped = tensors["stopped"].to(self.fabric.device)
+            setattr(self, name, tensors[name].to(self.fabric.device))
         self._all_stopped = bool(self.stopped.all())
         self.epoch = int(about["epoch"])
         self.seconds = float(about.get("seconds", 0.0))
+
+    def _restore_parameter(self, name: str, parameter: Tensor, saved: dict[str, Tensor]) -> None:
+        for kind, target in (("parameter", parameter), ("best", self.best_parameters[name])):
+            value = saved.pop(kind, None)
+            if value is None or value.shape != target.shape or value.dtype != target.dtype:
+                shape = None if value is None else tuple(value.shape)
+                raise ValueError(f"the checkpoint has {shape} for {name}, expected {tuple(target.shape)}")
+            target.copy_(value)
+        if saved:  # the moments of Adam
+            self.optimiser.state[parameter] = {
+                key.removeprefix("adam/"): value.to(parameter.device, copy=True) for key, value in saved.items()
+            }
+
+
+def _by_parameter(tensors: dict[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """Return what a state holds of each parameter: ``parameter``, ``best``, and ``adam/...`` for each of its moments."""
+    found: dict[str, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        kind, _, name = key.rpartition("/")
+        if kind:
+            found.setdefault(name, {})[kind] = tensor
+    return found

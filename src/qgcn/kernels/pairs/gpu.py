@@ -12,7 +12,16 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from qgcn.kernels.pairs.gpu_pair import one_of, push, rows_of, separation, store_push
+from qgcn.kernels.pairs.gpu_pair import (
+    one_of,
+    push,
+    rows_of,
+    separation,
+    squared_length,
+    store_push,
+    store_rows,
+    zero_rows,
+)
 from qgcn.kernels.pairs.neighbourhoods import WORD, Words
 from qgcn.kernels.pairs.points import Energy, Points
 
@@ -48,6 +57,12 @@ def _seek(start_ptr, word_ptr, rows, inside, word, steps):
         low, high = tl.where(below, middle + 1, low), tl.where(below, high, middle)
     following = tl.load(word_ptr + low, mask=low < end, other=2147483647)
     return low, following, end
+
+
+@triton.jit
+def _left_out(bits, place, column, n):
+    """Tell whether the pair of a bit is left out, or its column does not exist."""
+    return (((bits >> place) & 1) != 0) | (column >= n)
 
 
 @triton.jit
@@ -93,13 +108,9 @@ def _log_sum_kernel(
                 column = w * 32 + group + i
                 j = tl.minimum(column, n - 1)
                 y, y_reach = one_of(x_ptr, j, D), one_of(reach_ptr, j, F)
-                length = tl.zeros([ROWS], tl.float32)
-                for f in tl.static_range(F):
-                    square, _, _, _ = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
-                    length += square * tl.load(sizes_ptr + f)
+                length = squared_length(x, reach, y, y_reach, sizes_ptr, SHAPE, F)
                 energy = tau * length if SQUARED else tau * tl.sqrt(length)
-                out = (((bits >> (group + i)) & 1) != 0) | (column >= n)
-                value = tl.where(out, float("-inf"), -energy)
+                value = tl.where(_left_out(bits, group + i, column, n), float("-inf"), -energy)
                 top = tl.maximum(top, value)
                 values = values + (value,)
             total = total * tl.exp2(highest - top)
@@ -126,12 +137,7 @@ def _gradient_kernel(
     if not SYMMETRIC:
         back_at, back_following, back_end = _seek(back_start_ptr, back_word_ptr, rows, inside, word, back_steps)
     tau = tl.load(tau_ptr)
-    to_x = ()
-    for _ in tl.static_range(D):
-        to_x = to_x + (tl.zeros([ROWS], tl.float32),)
-    to_rest = ()
-    for _ in tl.static_range(F + 1):
-        to_rest = to_rest + (tl.zeros([ROWS], tl.float32),)
+    to_x, to_rest = zero_rows(row_shift, D), zero_rows(row_shift, F + 1)
     for w in range(word, last_word):
         bits, at, following = _next_word(at, following, end, word_ptr, bits_ptr, w)
         if SYMMETRIC:
@@ -142,32 +148,17 @@ def _gradient_kernel(
             column = w * 32 + i
             j = tl.minimum(column, n - 1)
             y, y_reach = one_of(x_ptr, j, D), one_of(reach_ptr, j, F)
-            length = tl.zeros([ROWS], tl.float32)
-            scales = ()
-            slopes = ()
-            by_sizes = ()
-            for f in tl.static_range(F):
-                square, scale, slope, by_size = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
-                length += square * tl.load(sizes_ptr + f)
-                scales = scales + (scale,)
-                slopes = slopes + (slope,)
-                by_sizes = by_sizes + (by_size,)
-            if SQUARED:
-                energy = length
-            else:
-                energy = tl.sqrt(length)
+            length, scales, slopes, by_sizes = _factors(x, reach, y, y_reach, sizes_ptr, SHAPE, F)
+            energy = length if SQUARED else tl.sqrt(length)
             cost = tau * energy
-            out = (((bits >> i) & 1) != 0) | (column >= n)
-            mine = tl.where(out, 0.0, row_weight * tl.exp2(row_shift - cost))
-            back_out = (((back_bits >> i) & 1) != 0) | (column >= n)
-            other = tl.where(back_out, 0.0, tl.load(weight_ptr + j) * tl.exp2(tl.load(shift_ptr + j) - cost))
-            both = mine + other
+            mine = tl.where(_left_out(bits, i, column, n), 0.0, row_weight * tl.exp2(row_shift - cost))
+            back_out = _left_out(back_bits, i, column, n)
+            both = mine + tl.where(back_out, 0.0, tl.load(weight_ptr + j) * tl.exp2(tl.load(shift_ptr + j) - cost))
+            changed = mine
             if not SQUARED:  # the derivative of the root, zero at zero
                 root = tl.where(energy > 0, 0.5 / energy, 0.0)
                 both *= root
                 changed = mine * root
-            else:
-                changed = mine
             rest = (tl.fma(mine, energy, to_rest[0]),)
             new = ()
             for f in tl.static_range(F):
@@ -176,10 +167,24 @@ def _gradient_kernel(
             to_x = new
             to_rest = rest
     part = tl.program_id(1) * num_rows + local
-    for k in tl.static_range(D):
-        tl.store(to_x_ptr + part * D + k, to_x[k], mask=inside)
-    for k in tl.static_range(F + 1):
-        tl.store(to_rest_ptr + part * (F + 1) + k, to_rest[k], mask=inside)
+    store_rows(to_x_ptr, part, to_x, inside, D)
+    store_rows(to_rest_ptr, part, to_rest, inside, F + 1)
+
+
+@triton.jit
+def _factors(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):
+    """Return the squared distance, and of each factor the scale, the slope and the derivative by the size."""
+    length = tl.zeros_like(x[0])
+    scales = ()
+    slopes = ()
+    by_sizes = ()
+    for f in tl.static_range(F):
+        square, scale, slope, by_size = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+        length += square * tl.load(sizes_ptr + f)
+        scales = scales + (scale,)
+        slopes = slopes + (slope,)
+        by_sizes = by_sizes + (by_size,)
+    return length, scales, slopes, by_sizes
 
 
 @triton.jit(do_not_specialize=_COUNTS)
@@ -196,15 +201,22 @@ def _distance_kernel(
     to = out_ptr + local.to(tl.int64) * n + columns  # more entries than 32 bits count
     for i in range(local, tl.minimum(local + rows_each, num_rows)):
         y, y_reach = one_of(x_ptr, first_row + i, D), one_of(reach_ptr, first_row + i, F)
-        length = tl.zeros([COLUMNS], tl.float32)
-        for f in tl.static_range(F):
-            square, _, _, _ = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
-            length += square * tl.load(sizes_ptr + f)
-        tl.store(to, tl.sqrt(length), mask=inside)
+        tl.store(to, tl.sqrt(squared_length(x, reach, y, y_reach, sizes_ptr, SHAPE, F)), mask=inside)
         to += n
 
 
 # --- some pairs ---------------------------------------------------------------------------------------------------------------
+
+
+@triton.jit
+def _ends(x_ptr, reach_ptr, source_ptr, target_ptr, count, D: tl.constexpr, F: tl.constexpr, ROWS: tl.constexpr):
+    """Return the edges of a block, which of them exist, and the points at both ends of each with their reach."""
+    at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    inside = at < count
+    source, target = tl.load(source_ptr + at, mask=inside, other=0), tl.load(target_ptr + at, mask=inside, other=0)
+    x, reach = rows_of(x_ptr, source, inside, D), rows_of(reach_ptr, source, inside, F)
+    y, y_reach = rows_of(x_ptr, target, inside, D), rows_of(reach_ptr, target, inside, F)
+    return at, inside, x, reach, y, y_reach
 
 
 @triton.jit(do_not_specialize=_COUNTS)
@@ -213,15 +225,8 @@ def _edge_kernel(
     SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Write the energy of each edge."""
-    at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    inside = at < count
-    source, target = tl.load(source_ptr + at, mask=inside, other=0), tl.load(target_ptr + at, mask=inside, other=0)
-    x, reach = rows_of(x_ptr, source, inside, D), rows_of(reach_ptr, source, inside, F)
-    y, y_reach = rows_of(x_ptr, target, inside, D), rows_of(reach_ptr, target, inside, F)
-    length = tl.zeros([ROWS], tl.float32)
-    for f in tl.static_range(F):
-        square, _, _, _ = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
-        length += square * tl.load(sizes_ptr + f)
+    at, inside, x, reach, y, y_reach = _ends(x_ptr, reach_ptr, source_ptr, target_ptr, count, D, F, ROWS)
+    length = squared_length(x, reach, y, y_reach, sizes_ptr, SHAPE, F)
     tl.store(out_ptr + at, length if SQUARED else tl.sqrt(length), mask=inside)
 
 
@@ -231,17 +236,10 @@ def _edge_gradient_kernel(
     SHAPE: tl.constexpr, D: tl.constexpr, F: tl.constexpr, SQUARED: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Write the weighted slope of each edge's energy by both its points and by the sizes."""
-    at = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    inside = at < count
-    source, target = tl.load(source_ptr + at, mask=inside, other=0), tl.load(target_ptr + at, mask=inside, other=0)
-    x, reach = rows_of(x_ptr, source, inside, D), rows_of(reach_ptr, source, inside, F)
-    y, y_reach = rows_of(x_ptr, target, inside, D), rows_of(reach_ptr, target, inside, F)
+    at, inside, x, reach, y, y_reach = _ends(x_ptr, reach_ptr, source_ptr, target_ptr, count, D, F, ROWS)
     weight = tl.load(weight_ptr + at, mask=inside, other=0.0)
     if not SQUARED:
-        length = tl.zeros([ROWS], tl.float32)
-        for f in tl.static_range(F):
-            square, _, _, _ = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
-            length += square * tl.load(sizes_ptr + f)
+        length = squared_length(x, reach, y, y_reach, sizes_ptr, SHAPE, F)
         weight = tl.where(length > 0, weight * 0.5 / tl.sqrt(length), 0.0)  # the derivative of the root, zero at zero
     for f in tl.static_range(F):
         _, scale, slope, by_size = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)

@@ -10,7 +10,7 @@ import triton.language as tl
 
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
 
-__all__ = ["one_of", "push", "rows_of", "separation", "store_push"]
+__all__ = ["one_of", "push", "rows_of", "separation", "squared_length", "store_push", "store_rows", "zero_rows"]
 
 _POLYNOMIAL: Final = tl.constexpr(arc_polynomial())
 _DEGREE: Final = tl.constexpr(len(arc_polynomial()) - 1)
@@ -28,20 +28,12 @@ def _difference(x, scale, y, FLAT: tl.constexpr):
 
 
 @triton.jit
-def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):
-    """Return, of one factor: squared length, scale of the difference, slope over the scale, derivative by the size."""
+def _chord(x, reach, y, y_reach, size, SHAPE: tl.constexpr, F: tl.constexpr):
+    """Return the squared chord in units of ``size``, the scales it was taken with, its constant part, and whether ``c < 0``."""
     FIRST: tl.constexpr = SHAPE[F][0]
     SIZE: tl.constexpr = SHAPE[F][1]
     TIME: tl.constexpr = SHAPE[F][2]
     total = tl.zeros_like(x[FIRST])
-    one = total + 1.0
-    if TIME == 0:
-        for k in tl.static_range(SIZE):
-            w = x[FIRST + k] - y[FIRST + k]
-            total = tl.fma(w, w, total)
-        return total, one, one, tl.zeros_like(total)
-
-    size = tl.load(sizes_ptr + F)
     dot = tl.zeros_like(total)
     for k in tl.static_range(TIME):
         dot = tl.fma(x[FIRST + k], y[FIRST + k], dot)
@@ -52,40 +44,61 @@ def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.const
         shorten = tl.where(alike, 1.0, 1.0 / ratio)
         scale = tl.where(dot < 0, -length, length)
     else:
-        length = one
-        shorten = one
+        length = total + 1.0
+        shorten = length
         scale = tl.where(dot < 0, -1.0, 1.0)
     for k in tl.static_range(SIZE):
         w = tl.fma(-scale, y[FIRST + k], x[FIRST + k])
-        if k < TIME:
-            total = tl.fma(-w, w, total)
-        else:
-            total = tl.fma(w, w, total)
+        total = tl.fma(-w if k < TIME else w, w, total)
     gap = (1.0 - length) * (1.0 - length)
     chord = tl.fma(total, 1.0 / size, gap) * shorten
-    if TIME == 1:
-        z = tl.where(chord < 0.0, 0.0, chord)  # a comparison, here and below: NaN stays NaN
-        far = dot < 0
-    else:
-        turned = chord < -2.0
-        z = tl.where(turned, -4.0 - chord, chord)
-        far = turned != (dot < 0)
+    return chord, scale, shorten, gap, dot < 0
 
+
+@triton.jit
+def _arc(z, ROUND: tl.constexpr):
+    """Return the squared length over a squared chord, its slope and its sine; on a round space no chord is space-like."""
     beyond = z > _LIMIT
     inner = tl.where(beyond, _LIMIT, z)
-    slope = tl.zeros_like(total) + _POLYNOMIAL[_DEGREE]
+    slope = tl.zeros_like(z) + _POLYNOMIAL[_DEGREE]
     for k in tl.static_range(_DEGREE):
         slope = tl.fma(slope, inner, _POLYNOMIAL[_DEGREE - 1 - k])
     product = inner * tl.fma(inner, 0.25, 1.0)
     square = tl.abs(product * slope * slope)
     sine = tl.sqrt(tl.abs(product))
-    if TIME < SIZE:
+    if not ROUND:
         cosine = tl.fma(tl.where(z < _LIMIT, _LIMIT, z), 0.5, 1.0)
         outer_sine = tl.where(cosine > _LARGE, cosine, tl.sqrt(tl.fma(cosine, cosine, -1.0)))
         arc = tl.log(cosine + outer_sine)
         sine = tl.where(beyond, outer_sine, sine)
         square = tl.where(beyond, arc * arc, square)
         slope = tl.where(beyond, arc / outer_sine, slope)
+    return square, slope, sine
+
+
+@triton.jit
+def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):
+    """Return, of one factor: squared length, scale of the difference, slope over the scale, derivative by the size."""
+    FIRST: tl.constexpr = SHAPE[F][0]
+    SIZE: tl.constexpr = SHAPE[F][1]
+    TIME: tl.constexpr = SHAPE[F][2]
+    if TIME == 0:
+        total = tl.zeros_like(x[FIRST])
+        one = total + 1.0
+        for k in tl.static_range(SIZE):
+            w = x[FIRST + k] - y[FIRST + k]
+            total = tl.fma(w, w, total)
+        return total, one, one, tl.zeros_like(total)
+
+    chord, scale, shorten, gap, across = _chord(x, reach, y, y_reach, tl.load(sizes_ptr + F), SHAPE, F)
+    if TIME == 1:
+        z = tl.where(chord < 0.0, 0.0, chord)  # a comparison, here and below: NaN stays NaN
+        far = across
+    else:
+        turned = chord < -2.0
+        z = tl.where(turned, -4.0 - chord, chord)
+        far = turned != across
+    square, slope, sine = _arc(z, TIME == SIZE)
     arc = tl.sqrt(square)
     if TIME == 1:
         around = _PI + arc
@@ -102,12 +115,38 @@ def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.const
 
 
 @triton.jit
+def squared_length(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):
+    """Return the squared distance, the sum over all ``F`` factors."""
+    length = tl.zeros_like(x[0])
+    for f in tl.static_range(F):
+        square, _, _, _ = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+        length += square * tl.load(sizes_ptr + f)
+    return length
+
+
+@triton.jit
+def zero_rows(like, WIDTH: tl.constexpr):
+    """Return ``WIDTH`` columns of zeros, each of the shape of ``like``."""
+    values = ()
+    for _ in tl.static_range(WIDTH):
+        values = values + (tl.zeros_like(like),)
+    return values
+
+
+@triton.jit
 def rows_of(pointer, rows, inside, WIDTH: tl.constexpr):
     """Load one number a row for each column of a matrix of ``WIDTH`` columns."""
     values = ()
     for k in tl.static_range(WIDTH):
         values = values + (tl.load(pointer + rows * WIDTH + k, mask=inside, other=1.0),)
     return values
+
+
+@triton.jit
+def store_rows(pointer, rows, values, inside, WIDTH: tl.constexpr):
+    """Store one number a row for each column of a matrix of ``WIDTH`` columns."""
+    for k in tl.static_range(WIDTH):
+        tl.store(pointer + rows * WIDTH + k, values[k], mask=inside)
 
 
 @triton.jit

@@ -9,9 +9,10 @@ from torch import Tensor
 from torch.autograd import Function
 
 from qgcn import geometry
-from qgcn.geometry.batch import stacked, transformed, under_vmap
+from qgcn.geometry.batch import stacked, under_vmap
 from qgcn.geometry.tangent import bias_step, moved_by
 from qgcn.kernels.translation import cpu
+from qgcn.numerics import transformed
 
 __all__ = ["translate0"]
 

@@ -57,10 +57,6 @@ def _subject(subject: Subject) -> dict[str, Any]:
 
 
 def _embedded(embedded: Embedded) -> dict[str, Any]:
-    worst: list[int] = []
-    if embedded.precision is not None:
-        order = torch.where(embedded.precision.isnan(), torch.inf, embedded.precision).argsort(stable=True)
-        worst = [int(k) for k in order[:_WORST] if embedded.precision[k] < 1]
     known = all(part.kind in PAGE_KINDS for part in embedded.space.parts)
     return {
         "names": embedded.names,
@@ -77,12 +73,19 @@ def _embedded(embedded: Embedded) -> dict[str, Any]:
         },
         "measured": None if known else _measured(embedded),
         "precision": None if embedded.precision is None else _array(embedded.precision.cpu().numpy(), np.float32),
-        "worst": worst,
+        "worst": _worst(embedded.precision),
         "quality": [
             {"title": each.title, "about": each.about, "groups": [vars(group) for group in each.groups]}
             for each in embedded.quality
         ],
     }
+
+
+def _worst(precision: torch.Tensor | None) -> list[int]:
+    if precision is None:
+        return []
+    order = torch.where(precision.isnan(), torch.inf, precision).argsort(stable=True)
+    return [int(k) for k in order[:_WORST] if precision[k] < 1]
 
 
 @torch.no_grad()

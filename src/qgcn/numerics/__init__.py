@@ -1,0 +1,47 @@
+r"""Every constant, series and guard of the project, and the analytic functions built on them.
+
+Two functions carry the whole geometry:
+
+.. math:: C(z) = \cosh\sqrt z, \qquad F(q) = \bigl(2\operatorname{arsinh}(\sqrt q / 2)\bigr)^2,
+
+continued through 0 to :math:`\cos\sqrt{-z}` and :math:`-(2\arcsin(\sqrt{-q}/2))^2`. Both are analytic at 0, and so are
+their derivatives :math:`S = 2C'` and :math:`A = F'`: there is no branch to cross and no epsilon band. Each is a
+``torch.autograd.Function`` whose derivative is the next member of its own family, so derivatives of every order exist,
+stay finite and never pass through :math:`\sqrt 0`.
+"""
+
+from qgcn.numerics.arcs import ARC_LIMIT, arc, arc_over_sine, arc_polynomial, arc_squared, clip_chord
+from qgcn.numerics.betas import MAX_LOG_BETA, bounded_negative, free_parameter, positive_or_nan
+from qgcn.numerics.floats import FLOAT_TYPES, Limits, limits
+from qgcn.numerics.functions import apply, transformed
+from qgcn.numerics.norms import at_least_tiny, safe_norm, safe_sqrt, unit_or_axis
+from qgcn.numerics.powers import nearest_power_of_two
+from qgcn.numerics.roots import cosh_root, sinhc_root
+from qgcn.numerics.series import ARC_SERIES_RADIUS, COSH_SERIES_RADIUS
+
+__all__ = [
+    "ARC_LIMIT",
+    "ARC_SERIES_RADIUS",
+    "COSH_SERIES_RADIUS",
+    "FLOAT_TYPES",
+    "MAX_LOG_BETA",
+    "Limits",
+    "apply",
+    "arc",
+    "arc_over_sine",
+    "arc_polynomial",
+    "arc_squared",
+    "at_least_tiny",
+    "bounded_negative",
+    "clip_chord",
+    "cosh_root",
+    "free_parameter",
+    "limits",
+    "nearest_power_of_two",
+    "positive_or_nan",
+    "safe_norm",
+    "safe_sqrt",
+    "sinhc_root",
+    "transformed",
+    "unit_or_axis",
+]

@@ -1,0 +1,25 @@
+"""Functions with a gradient of their own, and whether one is asked for."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+__all__ = ["apply", "transformed", "under_transform"]
+
+
+def apply(function: type[Function], *arguments: Any) -> Any:
+    """Apply a function with a gradient of its own; where none is asked for, without the cost of recording it."""
+    recorded = torch.is_grad_enabled() and any(isinstance(each, Tensor) and each.requires_grad for each in arguments)
+    return function.apply(*arguments) if recorded or transformed() else function.forward(*arguments)
+
+
+def transformed() -> bool:
+    """Tell whether someone else takes the derivatives: a compiler, or ``torch.func``."""
+    return torch.compiler.is_compiling() or under_transform()
+
+
+def under_transform() -> bool:
+    """Tell whether a transform of ``torch.func`` is at work: tensors do not say then whether a gradient is asked for."""
+    return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None

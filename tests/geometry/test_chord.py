@@ -1,0 +1,89 @@
+"""The chord to the nearer of a point and its antipode."""
+
+import math
+
+import pytest
+import torch
+
+from cases import SIGNATURES, generator, points_at_radius
+from qgcn import geometry
+from qgcn.geometry.chord import chord, chord_between_all
+from qgcn.numerics import limits
+from tolerance import DTYPES
+
+ONE = torch.tensor(1.0, dtype=torch.float64)
+
+
+def points(s, t, n=30, seed=0, dtype=torch.float64, beta=-1.0):
+    return geometry.sample((n, s + t), beta=beta, time_dim=t, dtype=dtype, generator=generator(seed))
+
+
+@pytest.mark.parametrize("beta", [-0.05, -1.0, -20.0])
+@pytest.mark.parametrize(("s", "t"), SIGNATURES)
+def test_the_square_is_that_of_the_difference_or_of_the_sum(s, t, beta):
+    x, y = (points(s, t, seed=seed, beta=beta) for seed in (1, 2))
+    cosine = geometry.inner(x, y, time_dim=t, keepdim=True) / beta
+    found = chord(x, y, torch.tensor(-beta, dtype=x.dtype), time_dim=t)
+    assert torch.equal(found.far, cosine < 0)
+    torch.testing.assert_close(found.square, 2 * (cosine.abs() - 1), rtol=1e-9, atol=1e-9)
+    assert torch.equal(found.connected, cosine > -1)
+
+
+@pytest.mark.parametrize(("s", "t"), SIGNATURES)
+def test_all_pairs_are_the_pairs(s, t):
+    x, y = points(s, t, 9, 1), points(s, t, 7, 2)
+    one = chord(x[:, None], y[None], ONE, time_dim=t)
+    every = chord_between_all(x, y, ONE, time_dim=t)
+    assert every.square.shape == (9, 7)
+    assert torch.equal(every.far, one.far.squeeze(-1))
+    torch.testing.assert_close(every.square, one.square.squeeze(-1), rtol=1e-7, atol=1e-9)
+
+
+def test_squares_known_by_hand():
+    x = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)  # two time dimensions
+    y = torch.stack(
+        [
+            x,
+            -x,
+            torch.tensor([math.cos(0.3), math.sin(0.3), 0.0], dtype=torch.float64),
+            torch.tensor([math.cosh(2.0), 0.0, math.sinh(2.0)], dtype=torch.float64),
+            torch.tensor([1.0, 1.0, 1.0], dtype=torch.float64),
+            torch.tensor([-math.cosh(2.0), 0.0, math.sinh(2.0)], dtype=torch.float64),
+        ]
+    )
+    found = chord(x, y, ONE, time_dim=2)
+    expected = [0, 0, 2 * math.cos(0.3) - 2, 2 * math.cosh(2.0) - 2, 0, 2 * math.cosh(2.0) - 2]
+    torch.testing.assert_close(found.square.squeeze(-1), torch.tensor(expected, dtype=torch.float64))
+    assert found.far.squeeze(-1).tolist() == [False, True, False, False, False, True]
+    assert found.connected.squeeze(-1).tolist() == [True, False, True, True, True, False]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_points_next_to_the_antipode_count_as_disconnected_within_rounding_alone(dtype):
+    limit = limits(dtype).antipode
+    x = torch.tensor([1.0, 0.0, 0.0], dtype=dtype)
+    for step, connected in ((10 * math.sqrt(limit), True), (0.1 * math.sqrt(limit), False)):
+        y = torch.tensor([-1.0, step, 0.0], dtype=dtype)
+        assert bool(chord(x, y, torch.tensor(1.0, dtype=dtype), time_dim=2).connected) == connected
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_point_far_out_is_not_swamped_by_its_length(dtype):
+    far = points_at_radius(20, 4, 2, -1.0, 12.0, dtype)
+    pole = torch.tensor([1.0, 0, 0, 0, 0, 0], dtype=dtype)
+    found = chord(far, pole, torch.tensor(1.0, dtype=dtype), time_dim=2)
+    expected = 2 * far[:, :1].double().abs() - 2
+    torch.testing.assert_close(found.square.double(), expected, rtol=1e-5 if dtype == torch.float32 else 1e-12, atol=1e-4)
+
+
+def test_the_gradient_is_that_of_the_inner_product_along_the_manifold():
+    x, y = points(3, 2, seed=1), points(3, 2, seed=2)
+    x.requires_grad_()
+    found = chord(x, y, ONE, time_dim=2)
+    (gradient,) = torch.autograd.grad(found.square.sum(), x)
+    sign = torch.where(found.far, 2.0, -2.0)  # of 2 (|c| - 1), c = -<x, y>
+    expected = geometry.flip_time(sign * y, time_dim=2)
+    along = geometry.project_tangent(
+        x.detach(), torch.randn(x.shape, dtype=x.dtype, generator=generator(3)), beta=-1.0, time_dim=2
+    )
+    torch.testing.assert_close((gradient * along).sum(-1), (expected * along).sum(-1))

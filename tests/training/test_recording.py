@@ -1,0 +1,31 @@
+"""A step recorded on a GPU is the step."""
+
+import pytest
+import torch
+
+from qgcn.training.recording import WARM_STEPS, Recording
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+def test_a_recorded_step_reads_and_writes_the_tensors_of_the_step():
+    total, calls = torch.zeros(3, device="cuda"), []
+
+    def step():
+        calls.append(len(calls))
+        return total.add_(torch.arange(3.0, device="cuda")).sum()
+
+    recording = Recording(step)
+    found = [recording.step().item() for _ in range(WARM_STEPS + 4)]
+    assert found == [3.0 * count for count in range(1, WARM_STEPS + 5)]
+    assert total.tolist() == [0.0, WARM_STEPS + 4, 2.0 * (WARM_STEPS + 4)]
+    assert len(calls) == WARM_STEPS + 1  # the steps that were taken plainly, and the one recorded
+
+
+def test_the_result_is_one_tensor_once_the_step_is_recorded():
+    total = torch.zeros(1, device="cuda")
+    recording = Recording(lambda: total.add_(1).clone())
+    results = [recording.step() for _ in range(WARM_STEPS + 3)]
+    assert len({result.data_ptr() for result in results[WARM_STEPS:]}) == 1
+    total.fill_(10)
+    assert recording.step().item() == 11
