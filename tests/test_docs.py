@@ -58,3 +58,7 @@ def test_docstrings_are_shown_as_markdown():
     spec.loader.exec_module(module)
     text = "Map.\n\n    .. math:: a = b,\n        \\quad c\n\n    See :func:`qgcn.geometry.dist`, :math:`x^2`, ``code``."
     assert module.convert(text) == "Map.\n\n    $$\n    a = b, \\quad c\n    $$\n\n    See `dist`, $x^2$, `code`."
+    table = "Spaces.\n\n    ====  =====\n    name  what\n    ====  =====\n    E     flat\n    ====  =====\n\n    More."
+    assert module.convert(table) == "Spaces.\n\n    | name | what |\n    | --- | --- |\n    | E | flat |\n\n    More."
+    assert module.convert("=  =\na  b\n=  =") == "|  |  |\n| --- | --- |\n| a | b |"
+    assert module.convert("Build.\n\n    Example:\n        >>> 1") == "Build.\n\n    Examples:\n        >>> 1"

@@ -52,7 +52,7 @@ def read_embedding(folder: Path, data: "Data") -> torch.Tensor:
 
 
 class Embedding(NamedTuple):
-    """What the file of an embedding holds."""
+    """An embedding with its space and node ids."""
 
     points: Tensor
     """Shape ``(N, d)``."""

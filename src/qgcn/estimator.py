@@ -1,4 +1,4 @@
-"""Embeddings with scikit-learn's habits."""
+"""Embeddings as a scikit-learn style estimator."""
 
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -39,16 +39,16 @@ class QGCNEmbedding(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             ``classification``, for which ``fit`` needs labels.
         model: Name of the model, see :func:`qgcn.models.build`; ``shallow`` for reconstruction and ``qgcn`` otherwise if not
             given.
-        epochs: Training steps.
-        layers: Layers of the model; 1 for reconstruction and 2 otherwise if not given.
+        epochs: Number of epochs.
+        layers: Number of layers of the model; 1 for reconstruction and 2 otherwise if not given.
         lr: Learning rate; that of the task if not given.
         dropout: Share of tangent coordinates dropped.
         weight_decay: L2 regularisation.
         output: ``points`` of the space, or their ``tangent`` vectors at the origin, on which Euclidean methods such as a
             logistic regression can work.
-        random_state: Seed, or what scikit-learn takes for one.
+        random_state: Seed, as scikit-learn takes it.
         device: ``auto``, ``cpu`` or ``cuda``.
-        options: Further keys of :class:`qgcn.training.Config`.
+        options: Further keys of :class:`qgcn.tasks.Config`.
 
     Attributes:
         embedding_: What ``fit_transform`` returns, shape ``(N, d)``.

@@ -1,4 +1,4 @@
-"""How good an embedding, a ranking or a classification is: exact, on tensors, ties counted as they should be.
+"""Metrics of embeddings, rankings and classifications: exact, on tensors, with ties counted as they should be.
 
 Every metric is a float64 tensor without gradient, on the device of its arguments, so that nothing waits for the device until
 it is read. :func:`mean_average_precision` and :func:`distortion` look at all pairs of nodes, a run of rows at a time.
@@ -278,7 +278,7 @@ def _nonempty_mean(values: Tensor) -> Tensor:
 
 
 class Distortion(NamedTuple):
-    """How an embedding changes the distances of a graph; scalars, shape ``()``."""
+    """Distortion of the distances of a graph by an embedding; scalars, shape ``()``."""
 
     average: Tensor
     """Mean relative error of a distance; 0 at best."""

@@ -1,4 +1,4 @@
-"""How long work tells how far it is: one callback for training, trials, measurements and the report."""
+"""Progress of long work: one callback for training, trials, measurements and the report."""
 
 from typing import Protocol
 

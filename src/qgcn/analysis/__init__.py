@@ -1,4 +1,4 @@
-"""What is known of a graph before anything is learned: hyperbolicity, curvature, spectrum. And the choice of a space for it."""
+"""Measurements of a graph before anything is learned (hyperbolicity, curvature, spectrum), and the choice of a space for it."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -24,7 +24,7 @@ _STARTS, _ROUNDS = 256, 4
 
 @dataclass(frozen=True)
 class Worst:
-    """What is known of twice the worst delta, and four nodes that have the lower bound, as the whole graph numbers them."""
+    """Bounds of twice the worst delta, and four nodes that attain the lower one, as the whole graph numbers them."""
 
     lower: int
     upper: int

@@ -40,7 +40,7 @@ _FIXED = ("epochs", "seeds", "eval_every", "patience")
 
 @dataclass(frozen=True)
 class Trial:
-    """How a space did.
+    """Result of a space in the trials.
 
     Attributes:
         space: Its name.

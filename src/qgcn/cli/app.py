@@ -12,8 +12,8 @@ _COMMANDS = {
     "resume": "Resume an interrupted run; show the results of one that is finished.",
     "report": "Write a report to explore in a browser.",
     "analyze": "Measure the geometry of a graph: how tree-like it is, how it curves, and which space fits it.",
-    "datasets": "List the data sets and generated graphs, and which of them are here already.",
-    "demo": "Embed a ring of trees, and write a report that shows it.",
+    "datasets": "List the data sets and generated graphs, and which of them are on this machine.",
+    "demo": "Embed a small graph, and write a report to explore.",
 }
 _HOMES = {"resume": "train"}
 

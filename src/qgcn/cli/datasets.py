@@ -14,7 +14,7 @@ def datasets(
         str | None, typer.Option(help="Folder of the data sets (default: $QGCN_DATA, or a cache folder).", metavar="DIR")
     ] = None,
 ) -> None:
-    """List the data sets and generated graphs, and which of them are here already."""
+    """List the data sets and generated graphs, and which of them are on this machine."""
     from qgcn.data import datasets as entries
 
     table = Table(header_style="bold")

@@ -23,7 +23,7 @@ SETTINGS = {"confine": 0.6, "temperature": 5.0, "device": "cpu"}
 
 def demo(
     space: Annotated[str, typer.Option(help="Space to embed in: E10, H10, S10, Q7,3, H5xS5, ...", metavar="NAME")] = "Q2,2",
-    epochs: Annotated[int, typer.Option(min=1, help="Training steps.", metavar="N")] = 800,
+    epochs: Annotated[int, typer.Option(min=1, help="Number of epochs.", metavar="N")] = 800,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random start.", metavar="N")] = 5,
     out: Annotated[Path, typer.Option(help="Folder of the run.", metavar="DIR")] = Path("runs/demo"),
     report: Annotated[

@@ -191,7 +191,7 @@ class Shape:
     isolated: int
     """Number of nodes without a neighbour."""
     remarks: list[str]
-    """What was done to the graph, in words."""
+    """Remarks on what was done to the graph."""
     data: Any = field(repr=False)
     """The graph itself, with its direction and weights."""
 

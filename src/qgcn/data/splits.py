@@ -49,7 +49,7 @@ class NegativeSampler:
 
     @property
     def device(self) -> torch.device:
-        """Where pairs are drawn."""
+        """Device on which pairs are drawn."""
         return torch.device(self._gaps.device)
 
     def sample(self, count: int, generator: torch.Generator | None = None) -> Tensor:

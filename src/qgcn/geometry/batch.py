@@ -1,4 +1,4 @@
-"""How maps that broadcast go through ``torch.vmap``: evaluated once on the stacked tensors."""
+"""Maps that broadcast under ``torch.vmap``: evaluated once, on the stacked tensors."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Encoders: networks that embed a graph, and what they declare about themselves before one is built."""
+"""Encoders: networks that embed a graph, and the options and capabilities that they declare before one is built."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Options(BaseModel):
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an encoder with given options can do.
+    """Capabilities of an encoder with given options.
 
     Attributes:
         graph: What it reads of a graph: a ``matrix`` of adjacency, ``edges`` without weights, or ``none``.

@@ -29,7 +29,7 @@ class TangentOptions(Options):
         "relu", description="Tangential activation between layers."
     )
     bias: bool = Field(True, description="Translate by a learned bias in each layer.")
-    skip: bool = Field(False, description="Take the mean of all layers' outputs.")
+    skip: bool = Field(False, description="Return the mean of all layers' outputs.")
     beta: float = Field(-1.0, lt=0, description="Initial beta of each layer; the curvature is 1/beta.")
     learnable: bool = Field(True, description="Learn the curvature of each layer.")
     projection: bool = Field(False, description="Enter the space by the double projection of the paper's Algorithm 1.")
@@ -41,7 +41,7 @@ class TangentOptions(Options):
 class ConvolutionOptions(TangentOptions):
     """Options of a network of graph convolutions."""
 
-    aggregation: Literal["sum", "mean", "sym"] = Field("sym", description="How neighbours are aggregated.")
+    aggregation: Literal["sum", "mean", "sym"] = Field("sym", description="Aggregation of neighbours.")
     attention: bool = Field(False, description="Learn the weights of the neighbours.")
 
 

@@ -38,9 +38,9 @@ class _Data(BaseModel):
 class _Model(BaseModel):
     model: str = Field("qgcn", description="Name of the model.")
     space: str = Field(
-        "", description="Space of the embedding: E16, H16, S16, Q15,1, H8xS8, ...; on the command line auto:16 has one chosen."
+        "", description="Space of the embedding: E16, H16, S16, Q15,1, H8xS8, ...; auto:16 chooses one by trial runs."
     )
-    edge_dropout: float = Field(0.0, ge=0, lt=1, description="Share of edges without messages in a training step.")
+    edge_dropout: float = Field(0.0, ge=0, lt=1, description="Share of edges left out in a training step.")
 
 
 class _Training(BaseModel):
@@ -61,9 +61,9 @@ class _Machine(BaseModel):
     split_seed: int = Field(0, ge=0, lt=2**31, description="Seed of the split, the same for all seeds.")
     batch_seeds: bool = Field(True, description="Train all seeds as one batched model where that is possible.")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="Device to train on.")
-    precision: Literal["float32", "float64"] = Field("float32", description="Type of all numbers.")
-    deterministic: bool = Field(False, description="Insist on deterministic algorithms on a GPU.")
-    checkpoint_seconds: float = Field(10.0, ge=0, description="Time between checkpoints: what a killed run loses at most.")
+    precision: Literal["float32", "float64"] = Field("float32", description="Floating-point type.")
+    deterministic: bool = Field(False, description="Use deterministic algorithms only, on a GPU.")
+    checkpoint_seconds: float = Field(10.0, ge=0, description="Seconds between checkpoints: the most that a killed run loses.")
 
 
 _PANELS: dict[str, type[BaseModel]] = {
@@ -135,7 +135,7 @@ class Config(_Machine, _Training, _Model, _Data):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do with these options in this space."""
+        """Capabilities of the model with these options in this space."""
         return self.model_entry.capabilities(parse_space(self.space), self.options)
 
     def coordinates_kept(self) -> int:

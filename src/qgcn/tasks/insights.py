@@ -1,4 +1,4 @@
-"""What a task can tell about nodes beyond its scores: columns to colour them by, and scores by class and by degree."""
+"""Insights of a task into its nodes, beyond its scores: columns to colour them by, and scores by class and by degree."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ class LinkConfig(Config):
     """Settings of link prediction."""
 
     task: Literal["links"] = "links"
-    protocol: Literal["leak-free", "hgcn"] = Field("leak-free", description="How edges are split.")
+    protocol: Literal["leak-free", "hgcn"] = Field("leak-free", description="Protocol of the split of edges.")
     val: float = Field(0.05, ge=0, lt=1, description="Share of the edges kept for validation.")
     test: float = Field(0.10, ge=0, lt=1, description="Share of the edges kept for the test.")
 
@@ -72,7 +72,7 @@ class LinkPredictor(Predictor):
 
 @register_task
 class LinkPrediction(Task[LinkConfig]):
-    """Learn some edges of a graph, and tell the others from pairs that are none.
+    """Learn some edges of a graph, and tell the others from non-edges.
 
     Scores: ``roc_auc``, ``average_precision``, ``mrr`` and ``hits@10``, ``hits@50``, ``hits@100``. Messages pass along training
     edges, without weights.
@@ -84,7 +84,7 @@ class LinkPrediction(Task[LinkConfig]):
     eval_every: ClassVar[int] = 5
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2))
 
-    purpose: ClassVar[str] = "Learn some edges of a graph, and tell the others from pairs that are none."
+    purpose: ClassVar[str] = "Learn some edges of a graph, and tell the others from non-edges."
     example: ClassVar[str] = "qgcn train links --data friends.csv --space Q15,1 --seeds 5"
     aim: ClassVar[str] = "so that points of linked nodes are near each other"
     titles: ClassVar[dict[str, str]] = {"roc_auc": "ROC AUC", "mrr": "MRR"}

@@ -40,9 +40,9 @@ class ReconstructionConfig(Config):
     """Settings of graph reconstruction."""
 
     task: Literal["reconstruction"] = "reconstruction"
-    objective: Objective = Field("neighbours", description="Objective.")
-    balance: bool = Field(True, description="Let nodes count equally instead of edges.")
-    use_features: bool = Field(False, description="Start from node features instead of one-hot ones.")
+    objective: Objective = Field("neighbours", description="Training objective.")
+    balance: bool = Field(True, description="Weight nodes equally instead of edges.")
+    use_features: bool = Field(False, description="Use node features instead of one-hot ones.")
     temperature: float | None = Field(
         None, gt=0, description="Initial temperature; 20 for coordinates and 1 for networks if not given."
     )

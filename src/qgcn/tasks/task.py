@@ -87,7 +87,7 @@ class Task(ABC, Generic[ConfigT]):
     example: ClassVar[str] = ""
     """A command to copy."""
     aim: ClassVar[str] = ""
-    """What a model places points for, as the end of a sentence."""
+    """Purpose of the points that a model learns, as the end of a sentence: "so that ..."."""
     titles: ClassVar[dict[str, str]] = {}
     """Names of scores as they are shown, where they are not those of the results."""
     curve_title: ClassVar[str] = ""

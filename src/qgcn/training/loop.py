@@ -25,7 +25,7 @@ __all__ = ["Diverged", "Trainer", "Validation"]
 
 
 class Diverged(ValueError):  # noqa: N818
-    """Training has left the numbers."""
+    """Training diverged: a loss or a prediction is not finite."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where a run takes place: the device, determinism, signals, versions."""
+"""The machine of a run: device, determinism, signals, versions."""
 
 import ctypes
 import os

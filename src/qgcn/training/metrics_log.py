@@ -14,7 +14,7 @@ __all__ = ["Curve", "MetricsLog", "read_curves"]
 
 @dataclass(frozen=True)
 class Curve:
-    """How the training of a seed went, one number for each validation."""
+    """Learning curve of a seed, one number for each validation."""
 
     seed: int
     epoch: list[int] = field(default_factory=list)

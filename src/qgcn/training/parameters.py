@@ -1,4 +1,4 @@
-"""What a parameter is for, told by the module that owns it: how fast it is learned, whether it decays, its type."""
+"""Roles of parameters, told by the modules that own them: learning rate, weight decay and type depend on the role."""
 
 from typing import Literal
 

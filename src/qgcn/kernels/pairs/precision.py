@@ -1,4 +1,4 @@
-"""How well the nearest points of a node are its neighbours."""
+"""Average precision: whether the nearest points of a node are its neighbours."""
 
 import torch
 from torch import Tensor
