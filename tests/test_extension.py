@@ -14,9 +14,17 @@ from qgcn.data import load
 from qgcn.training import Config, Run, load_run
 from qgcn.viz.report import read_run, render
 
-SCRIPT = Path(toys.__file__)
+SCRIPT = Path(__file__).with_name("toys.py")
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1"}
 TRAIN = ("train", "degree", "--data", "ring-of-trees", "--space", "Q3,2", "--seeds", "2", "--dropout", "0.2")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered():
+    """The task and the encoder are known in this process, too, while these tests run."""
+
+    yield
+    del TASKS[toys.Degree.name], MODELS["scaled"], sys.modules["toys"]
 
 
 def call(folder, *arguments):
