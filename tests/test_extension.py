@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import toys  # registers the task and the encoder here, too
 from qgcn.data import load
+from qgcn.models import MODELS
+from qgcn.tasks import TASKS
 from qgcn.training import Config, Run, load_run
 from qgcn.viz.report import read_run, render
 
