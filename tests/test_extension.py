@@ -23,6 +23,7 @@ TRAIN = ("train", "degree", "--data", "ring-of-trees", "--space", "Q3,2", "--see
 @pytest.fixture(scope="module", autouse=True)
 def _registered():
     """The task and the encoder are known in this process, too, while these tests run."""
+    import toys
 
     yield
     del TASKS[toys.Degree.name], MODELS["scaled"], sys.modules["toys"]
