@@ -4,7 +4,7 @@ import torch
 
 from qgcn import parse_space
 from qgcn.data import cycle, read_graph
-from qgcn.embedding import load_embedding, write_embedding
+from qgcn.embedding import Embedding, load_embedding, node_ids_of, write_embedding
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from qgcn.embedding import load_embedding, write_embedding
 def test_a_file_is_enough_to_measure_the_embedding_again(tmp_path, name, curvature):
     space = parse_space(name, beta=-4.0)
     points = torch.as_tensor(space.random(5, space.ambient_dim)).as_subclass(torch.Tensor)
-    write_embedding(tmp_path / "seed-0.npz", points, space, read_graph(cycle(5)))
+    write_embedding(tmp_path / "seed-0.npz", Embedding(points, space, node_ids_of(read_graph(cycle(5)))))
     with np.load(tmp_path / "seed-0.npz", allow_pickle=False) as content:
         assert content["curvature"].tolist() == curvature
         again = parse_space(str(content["space"]), beta=-1 / abs(content["curvature"][0]) if curvature[0] else -1.0)
@@ -28,7 +28,7 @@ def test_an_embedding_is_read_back_with_its_space(tmp_path, name):
         if parameter_name.endswith("k"):
             parameter.data.fill_(-0.3)
     points = torch.as_tensor(space.random(5, space.ambient_dim)).as_subclass(torch.Tensor)
-    write_embedding(tmp_path / "seed-0.npz", points, space, read_graph(cycle(5)))
+    write_embedding(tmp_path / "seed-0.npz", Embedding(points, space, node_ids_of(read_graph(cycle(5)))))
     again = load_embedding(tmp_path / "seed-0.npz")
     assert str(again.space) == name
     assert again.node_ids.tolist() == [0, 1, 2, 3, 4]

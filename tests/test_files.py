@@ -1,6 +1,7 @@
 """Files are written whole or not at all."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from qgcn.files import check_writable, create_folder, load_tensors, save_tensors, write_atomically, write_json
+from qgcn.files import check_writable, create_folder, load_tensors, read_json, save_tensors, write_atomically, write_json
 
 
 def names(folder):
@@ -170,6 +171,10 @@ def test_an_exclusive_file_is_written_once(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_numbers_that_json_does_not_have_become_null(tmp_path):
-    write_json(tmp_path / "results.json", {"worst": float("inf"), "all": [1.0, float("nan")]})
-    assert json.loads((tmp_path / "results.json").read_text()) == {"worst": None, "all": [1.0, None]}
+def test_numbers_that_json_does_not_have_are_spelled_and_read_back(tmp_path):
+    path = tmp_path / "results.json"
+    write_json(path, {"worst": float("inf"), "all": [1.0, float("nan")], "least": -float("inf")})
+    assert json.loads(path.read_text()) == {"worst": "inf", "all": [1.0, "nan"], "least": "-inf"}
+    again = read_json(path)
+    assert (again["worst"], again["least"], again["all"][0]) == (float("inf"), -float("inf"), 1.0)
+    assert math.isnan(again["all"][1])
