@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from qgcn import analysis, data, geometry, kernels, manifolds, metrics, models, nn, optim, tasks, training, viz
     from qgcn.estimator import QGCNEmbedding
     from qgcn.manifolds import PseudoHyperboloid, parse_space
+    from qgcn.training import load_run
 
 __version__ = "0.1.0"
 
@@ -18,6 +19,7 @@ __all__ = [
     "data",
     "geometry",
     "kernels",
+    "load_run",
     "manifolds",
     "metrics",
     "models",
@@ -30,7 +32,12 @@ __all__ = [
 ]
 
 
-_HOMES = {"PseudoHyperboloid": "manifolds", "parse_space": "manifolds", "QGCNEmbedding": "estimator"}
+_HOMES = {
+    "PseudoHyperboloid": "manifolds",
+    "parse_space": "manifolds",
+    "QGCNEmbedding": "estimator",
+    "load_run": "training",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from qgcn.models import MODELS
-from qgcn.tasks.config import settings_of
+from qgcn.tasks.config import models_for, settings_of
 from qgcn.tasks.registry import TASKS
 
 __all__ = ["flags_of", "option", "shown"]
@@ -19,12 +18,13 @@ _METAVARS = {"data": "NAME|FILE", "features": "FILE", "labels": "FILE"}
 def flags_of(task: str) -> list[inspect.Parameter]:
     """Return a flag for every setting of a task, whatever the model."""
     defaults = TASKS[task].config_type.defaults
+    names = ", ".join(dict.fromkeys(model.name for model in models_for(task)))
     flags = []
     for name, (field, panel) in settings_of(task).items():
         if name == "task":
             continue
         kind = _plain(field.annotation)
-        about = f"Model: {', '.join(MODELS)}." if name == "model" else field.description or ""
+        about = f"Model: {names}." if name == "model" else field.description or ""
         metavar = _METAVARS.get(name) or {str: "NAME", int: "N", float: "X"}.get(kind)
         flags.append(option(name, kind, _help(about, field, defaults.get(name, field.default)), metavar, panel))
     return flags

@@ -31,6 +31,8 @@ class Capabilities:
         batchable: Whether several seeds can be trained as one batch: ``torch.vmap`` knows every operation.
         keyed: Whether all its randomness is keyed; otherwise it draws from PyTorch's global generator.
         recordable: Whether a training step is the same computation every time and never waits for the device.
+        stacked: Whether it is a stack of convolutions, with options ``layers``, ``activation`` and ``dropout``, whose last one
+            a task may replace by one of its own.
         classifies: Whether its last layer can be the classifier itself.
         learns_nodes: Whether it learns coordinates of the nodes alone, and neither reads features nor a graph.
     """
@@ -41,6 +43,7 @@ class Capabilities:
     batchable: bool = True
     keyed: bool = True
     recordable: bool = False
+    stacked: bool = False
     classifies: bool = False
     learns_nodes: bool = False
 

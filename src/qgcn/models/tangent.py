@@ -125,6 +125,7 @@ class TangentNetwork(Encoder):
         local = not (options.get("skip") or options.get("projection") or attention)
         return Capabilities(
             graph="matrix" if cls.reads_graph else "none",
+            stacked=cls.reads_graph,
             hops=int(options.get("layers", 2)) if cls.reads_graph and local else None,
             batchable=traceable and not noisy,
             keyed=not noisy,

@@ -192,5 +192,4 @@ class NodeClassification(Task[ClassificationConfig]):
 
 def _convolves(config: Config) -> bool:
     """Tell whether the classifier is the last convolution of the network."""
-    able, stacks = config.capabilities, {"layers", "activation"} <= config.options.keys()
-    return stacks and able.graph != "none" and not able.classifies and getattr(config, "head", "") == "convolution"
+    return config.capabilities.stacked and getattr(config, "head", "") == "convolution"

@@ -19,7 +19,7 @@ from qgcn.manifolds import parse_space
 from qgcn.models import MODELS, Capabilities, Model, Options, find_model
 from qgcn.tasks.registry import TASKS, find_task
 
-__all__ = ["Config", "join_config", "read_config", "settings_of"]
+__all__ = ["Config", "join_config", "models_for", "read_config", "settings_of"]
 
 GONE = {"convolve": "coordinates are not smoothed any more"}
 """Keys of former versions."""
@@ -206,6 +206,13 @@ def join_config(base: type[Config], options: type[Options]) -> type[Config]:
     return made
 
 
+def models_for(task: str) -> list[Model]:
+    """Return the models that can solve a task: those that learn coordinates of the nodes alone can solve few."""
+    kind, every = find_task(task), [model for models in MODELS.values() for model in models]
+    able = [model.capabilities(parse_space(model.default_space), {}) for model in every]
+    return [model for model, can in zip(every, able, strict=True) if kind.learns_nodes or not can.learns_nodes]
+
+
 def settings_of(task: str) -> dict[str, tuple[FieldInfo, str]]:
     """Return every key of a task's configs, whatever the model, with the panel of the command line it belongs to."""
     base = find_task(task).config_type
@@ -213,14 +220,9 @@ def settings_of(task: str) -> dict[str, tuple[FieldInfo, str]]:
     for name, field in base.model_fields.items():
         home = next((panel for panel, part in _PANELS.items() if name in part.model_fields), task.capitalize())
         found[name] = (field, home)
-    for models in MODELS.values():
-        for model in models:
-            able = model.capabilities(parse_space(model.default_space), {})
-            if able.learns_nodes and not find_task(task).learns_nodes:
-                continue
-            found |= {
-                name: (field, "Model") for name, field in model.encoder.options_type.model_fields.items() if name not in found
-            }
+    for model in models_for(task):
+        for name, field in model.encoder.options_type.model_fields.items():
+            found.setdefault(name, (field, "Model"))
     return found
 
 
