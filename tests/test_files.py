@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from qgcn.files import check_writable, create_folder, load_tensors, read_json, save_tensors, write_atomically, write_json
+from qgcn.files import (
+    check_writable,
+    create_folder,
+    load_tensors,
+    number,
+    read_json,
+    save_tensors,
+    write_atomically,
+    write_json,
+)
 
 
 def names(folder):
@@ -112,7 +121,7 @@ def test_damaged_tensors_are_told(tmp_path):
     save_tensors(path, {"a": torch.randn(100)}, ["epoch"])
     with pytest.raises(ValueError, match="is no checkpoint"):
         load_tensors(path)
-    with pytest.raises(FileNotFoundError, match="no checkpoint"):
+    with pytest.raises(FileNotFoundError, match="no file"):
         load_tensors(tmp_path / "none")
 
 
@@ -176,5 +185,8 @@ def test_numbers_that_json_does_not_have_are_spelled_and_read_back(tmp_path):
     write_json(path, {"worst": float("inf"), "all": [1.0, float("nan")], "least": -float("inf")})
     assert json.loads(path.read_text()) == {"worst": "inf", "all": [1.0, "nan"], "least": "-inf"}
     again = read_json(path)
-    assert (again["worst"], again["least"], again["all"][0]) == (float("inf"), -float("inf"), 1.0)
-    assert math.isnan(again["all"][1])
+    assert (number(again["worst"]), number(again["least"]), number(again["all"][0])) == (math.inf, -math.inf, 1.0)
+    assert math.isnan(number(again["all"][1]))
+    for wrong in ("infinity", None, True, [1]):
+        with pytest.raises(ValueError, match="expected a number"):
+            number(wrong)

@@ -17,6 +17,7 @@ __all__ = [
     "check_writable",
     "create_folder",
     "load_tensors",
+    "number",
     "read_json",
     "save_tensors",
     "write_atomically",
@@ -73,7 +74,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged: {' '.join(str(error).split())}") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} is damaged: expected keys and values, got {type(content).__name__}")
-    return {key: _numbers(value) for key, value in content.items()}
+    return content
 
 
 def _spelled(value: Any) -> Any:
@@ -84,12 +85,17 @@ def _spelled(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _numbers(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _numbers(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_numbers(each) for each in value]
-    return _NOT_IN_JSON.get(value, value) if isinstance(value, str) else value
+def number(value: Any) -> float:
+    """Return a number that :func:`write_json` wrote.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if isinstance(value, str) and value in _NOT_IN_JSON:
+        return _NOT_IN_JSON[value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"expected a number, got {value!r}")
+    return float(value)
 
 
 def _text(path: Path, text: str) -> None:
@@ -119,7 +125,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             about = json.loads((file.metadata() or {})["about"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
-        raise FileNotFoundError(f"no checkpoint {path}") from None
+        raise FileNotFoundError(f"no file {path}") from None
     except (SafetensorError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is damaged or no checkpoint: {' '.join(str(error).split())}") from None
     if not isinstance(about, dict):

@@ -1,5 +1,8 @@
 """One schema for files, flags and Python; what is wrong is told in one line that names the key."""
 
+import copy
+import pickle
+
 import pytest
 import yaml
 
@@ -106,3 +109,20 @@ def test_read_config_tells_what_cannot_be_read(tmp_path):
         read_config(tmp_path / "none.yaml")
     with pytest.raises(IsADirectoryError, match=r"cannot read config file .*: Is a directory"):
         read_config(tmp_path)
+
+
+def test_a_config_travels_to_other_processes_and_is_copied():
+    config = Config.checked(LEAST | {"space": "Q4,2", "val": 0.1})
+    assert pickle.loads(pickle.dumps(config)) == config  # noqa: S301
+    assert copy.deepcopy(config) == config
+
+
+def test_a_config_is_not_built_without_its_task_and_model():
+    with pytest.raises(ValueError, match=r"build it with Config\.checked"):
+        Config(task="links", data="tree")
+
+
+@pytest.mark.parametrize("share", ["val", "test"])
+def test_nothing_held_out_is_refused_before_anything_is_trained(share):
+    with pytest.raises(ValueError, match=f"{share}: input should be greater than 0, got 0"):
+        Config.checked(LEAST | {share: 0})

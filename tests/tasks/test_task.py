@@ -142,3 +142,16 @@ def test_a_problem_reconfigured_shares_data_split_and_matrices(kind):
     assert again.x is first.x
     assert again.split is first.split
     assert again.loader.task is again
+
+
+@pytest.mark.parametrize("changed", [{"degree_features": True}, {"split_seed": 3}, {"one_hot": True}], ids=str)
+def test_a_problem_is_not_reconfigured_into_another_one(kind, changed):
+    made = problem(kind, graph(), space="Q2,2")
+    with pytest.raises(ValueError, match=f"{next(iter(changed))} is fixed by the problem"):
+        made.reconfigured(problem(kind, graph(), space="Q2,2", **changed).config)
+
+
+def test_a_split_is_not_reconfigured():
+    made, other = (problem(LinkPrediction, graph(), protocol=name) for name in ("leak-free", "hgcn"))
+    with pytest.raises(ValueError, match="protocol is fixed by the problem"):
+        made.reconfigured(other.config)

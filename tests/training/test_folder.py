@@ -1,5 +1,7 @@
 """The folder of a run: what is written, read, refused and taken back."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -96,11 +98,12 @@ def test_another_place_is_added_to_the_first_once(tmp_path):
 
 def test_results_are_read_back_and_damage_is_said(tmp_path):
     folder, _ = begun(tmp_path / "run")
-    folder.write_results({"seeds": [{"seed": 0}], "summary": {"map": {"mean": 0.5}}})
+    scores = {"metric": "map", "seeds": [{"seed": 0, "test": {"map": math.inf}}], "summary": {"map": {"mean": 0.5}}}
+    folder.write_results(scores)
     assert folder.finished
-    assert folder.results()["summary"] == {"map": {"mean": 0.5}}
+    assert folder.results() == scores
     folder.write_results({"seeds": 3})
-    with pytest.raises(ValueError, match=r"results\.json is damaged; delete it"):
+    with pytest.raises(ValueError, match=r"results\.json is damaged .*; delete it"):
         folder.results()
 
 
@@ -133,3 +136,23 @@ def test_weights_of_a_seed_in_training_come_from_the_checkpoint_of_its_group(tmp
         assert {name: tensor.tolist() for name, tensor in weights.items()} == {"w": [value]}
         assert epoch == reached
     assert folder.weights(8) == (None, None)
+
+
+def test_of_two_runs_that_begin_in_one_folder_one_wins_and_keeps_its_graph(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    other = load("ring-of-trees")
+    held = folder.holds_run
+    assert not held  # both have looked
+    folder.begin(CONFIG, load("stochastic-block"), SPLIT)
+    (folder.path / "config.yaml").rename(tmp_path / "not yet")  # as if the first had not come that far
+    with pytest.raises(FileExistsError, match="was taken by another run; choose another folder"):
+        RunFolder(folder.path).begin(CONFIG, other, {})
+    assert folder.graph().num_nodes == 240
+
+
+def test_a_beginning_that_fails_leaves_nothing(tmp_path):
+    data = load("stochastic-block")
+    data.unheard_of = torch.zeros(3)
+    with pytest.raises(ValueError, match="unheard_of"):
+        RunFolder(tmp_path / "a" / "run").begin(CONFIG, data, SPLIT)
+    assert names(tmp_path) == []

@@ -311,3 +311,58 @@ def test_a_score_without_bound_survives_the_results_file(tmp_path):
     assert summary["worst_distortion"][0] == float("inf")  # two layers of mean neighbours put both nodes into one point
     assert json.loads((tmp_path / "run" / "results.json").read_text())["summary"]["worst_distortion"]["mean"] == "inf"
     assert load_run(tmp_path / "run").train()["worst_distortion"][0] == float("inf")
+
+
+def test_a_run_that_is_read_back_has_its_scores(finished):
+    run = load_run(finished)
+    assert [result["seed"] for result in run.results] == [0, 1]
+    assert run.summary == summarize(run.results)
+    assert set(run.summary) == {"accuracy", "f1_micro", "f1_macro"}
+
+
+def test_a_run_is_read_on_another_device_than_its_own(copied):
+    assert load_run(copied, device="auto").summary == load_run(copied).summary
+    with pytest.raises(ValueError, match="device: input should be 'auto', 'cpu' or 'cuda', got 'gpu'"):
+        load_run(copied, device="gpu")
+
+
+def test_a_problem_with_other_settings_than_the_run_is_refused():
+    made = Run(config())
+    assert Run(config(), task=made.task).task is made.task
+    with pytest.raises(ValueError, match="the problem has other settings than the run"):
+        Run(config(space="H4"), task=made.task)
+
+
+def test_targets_that_are_no_classes_do_not_keep_a_graph_from_other_tasks():
+    data = load("stochastic-block")
+    for y in (data.y.float().unsqueeze(1), torch.rand(240), torch.zeros(240, 3)):
+        given = data.clone()
+        given.y = y
+        assert Run(config(task="links", seeds=1, epochs=1), data=given).train()
+        with pytest.raises(ValueError, match="labels"):
+            Run(config(), data=given)
+
+
+def test_results_of_another_graph_or_without_scores_are_refused(copied):
+    path = copied / "results.json"
+    whole = json.loads(path.read_text())
+    for name in ("seeds", "summary", "metric"):
+        path.write_text(json.dumps({key: value for key, value in whole.items() if key != name}))
+        with pytest.raises(ValueError, match=r"results\.json is damaged"):
+            load_run(copied)
+    path.write_text(json.dumps(whole | {"seeds": [{"seed": 0}]}))
+    with pytest.raises(ValueError, match=r"results\.json is damaged"):
+        load_run(copied)
+    path.write_text(json.dumps(whole))
+    data = load("stochastic-block")
+    save_graph(copied / "graph.npz", load("stochastic-block", seed=7))
+    with pytest.raises(ValueError, match=r"results\.json is of another graph"):
+        load_run(copied)
+    save_graph(copied / "graph.npz", data)
+    assert load_run(copied).summary
+
+
+def test_a_data_set_may_be_called_like_a_number_that_json_has_not(tmp_path):
+    data = load("stochastic-block")
+    Run.start(config(data="nan", epochs=1), tmp_path / "run", data).train()
+    assert load_run(tmp_path / "run").config.data == "nan"

@@ -13,7 +13,7 @@ _COMMANDS = {
     "report": "Write a report to explore in a browser.",
     "analyze": "Measure the geometry of a graph: how tree-like it is, how it curves, and which space fits it.",
     "datasets": "List the data sets and generated graphs, and which of them are on this machine.",
-    "demo": "Embed a small graph, and write a report to explore.",
+    "demo": "Embed a ring of trees, and write a report to open in a browser.",
 }
 _HOMES = {"resume": "train"}
 

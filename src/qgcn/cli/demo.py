@@ -41,6 +41,8 @@ def demo(
     folder = _free(out)
     page = report or folder.with_name(f"{folder.name}.html")
     check_writable(page.parent)
+    if page.is_dir():
+        raise IsADirectoryError(f"{page} is a folder; name the HTML file to write")
     values = {"task": "reconstruction", "data": "ring-of-trees", "space": space, "epochs": epochs, "seed": seed}
 
     def prepare(_: Console) -> "Run":

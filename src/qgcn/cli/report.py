@@ -41,6 +41,8 @@ def report(
 
         check_umap()
     console = Console()
+    if out is not None and out.is_dir():
+        raise IsADirectoryError(f"{out} is a folder; name the HTML file to write")
     path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
     with progress_bars(console) as progress:
         from qgcn.viz.report import write_report

@@ -13,6 +13,7 @@ from qgcn.cli.console import progress_bars
 from qgcn.cli.flags import flags_of, option
 from qgcn.cli.running import train_and_show
 from qgcn.tasks import TASKS, Config, read_config
+from qgcn.tasks.config import settings_of
 
 if TYPE_CHECKING:
     from qgcn.tasks import Task
@@ -43,8 +44,12 @@ def _command(task: str) -> Callable[..., None]:
             raise ValueError("no data: give --data NAME or --data FILE (qgcn datasets lists the names)")
 
         def prepare(console: Console) -> "Run":
-            config, problem = _configured(values, config_file, flags, console)
+            from qgcn.training.folder import RunFolder
             from qgcn.training.run import Run
+
+            if out is not None:
+                RunFolder(out).check_free()  # before a space is sought
+            config, problem = _configured(values, config_file, flags, console)
 
             return Run.start(config, _free_folder(config) if out is None else out, task=problem)
 
@@ -88,7 +93,8 @@ def _checked(values: dict[str, Any], file: Path | None, flags: Any = ()) -> Conf
     """Build the config, with files named from the root, so that a run can be resumed from any folder."""
     from qgcn.data.load import is_known
 
-    for name in ("data", "features", "labels", "start"):
+    paths = [name for name, (field, _) in settings_of(values["task"]).items() if field.json_schema_extra == {"path": True}]
+    for name in ("data", *paths):
         value = values.get(name)
         if isinstance(value, str) and value.strip() and not (name == "data" and is_known(value)) and Path(value).exists():
             values[name] = str(Path(value).absolute())

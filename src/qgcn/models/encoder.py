@@ -28,7 +28,8 @@ class Capabilities:
         graph: What it reads of a graph: a ``matrix`` of adjacency, ``edges`` without weights, or ``none``.
         sparse_features: Whether features may be a sparse matrix.
         hops: Number of aggregations, if what it computes of some nodes can be had from what those see of the graph.
-        batchable: Whether several seeds can be trained as one batch: ``torch.vmap`` knows every operation.
+        batchable: Whether several seeds can be trained as one batch: ``torch.vmap`` knows every operation,
+            and it does not change with time.
         keyed: Whether all its randomness is keyed; otherwise it draws from PyTorch's global generator.
         recordable: Whether a training step is the same computation every time and never waits for the device.
         stacked: Whether it is a stack of convolutions, with options ``layers``, ``activation`` and ``dropout``, whose last one

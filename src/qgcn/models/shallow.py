@@ -78,7 +78,7 @@ class Coordinates(Encoder):
     @classmethod
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what it can do: it reads neither features nor a graph."""
-        return Capabilities(graph="none", batchable=space.traceable, recordable=space.traceable, learns_nodes=True)
+        return Capabilities(graph="none", batchable=False, recordable=space.traceable, learns_nodes=True)
 
     def forward(self, *_: object) -> Tensor:
         """Return the points."""

@@ -70,7 +70,7 @@ class TangentNetwork(Encoder):
         perturbation: Noise of that projection.
 
     Shapes:
-        - **input:** features ``(N, in_features)``, dense or sparse CSR; ``edge_index`` or a sparse CSR adjacency
+        - **input:** features ``(N, in_features)``, dense or sparse; ``edge_index`` or an :class:`~qgcn.nn.Adjacency`
         - **output:** points ``(N, d)``
     """
 

@@ -12,7 +12,7 @@ from qgcn.embedding import read_embedding
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, SparseMatrix, TangentClassifier
-from qgcn.tasks.config import Config
+from qgcn.tasks.config import Config, path_field
 from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.registry import register_task
@@ -28,7 +28,7 @@ class ClassificationConfig(Config):
     """Settings of node classification."""
 
     task: Literal["classification"] = "classification"
-    start: str | None = Field(None, description="Folder of a finished run whose embedding joins the features.")
+    start: str | None = path_field("Folder of a finished run whose embedding joins the features.")
     head: Literal["convolution", "linear"] = Field(
         "convolution",
         description="Classifier: the last layer, which aggregates neighbours, or a linear one after all layers.",

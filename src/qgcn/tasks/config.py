@@ -19,17 +19,22 @@ from qgcn.manifolds import parse_space
 from qgcn.models import MODELS, Capabilities, Model, Options, find_model
 from qgcn.tasks.registry import TASKS, find_task
 
-__all__ = ["Config", "join_config", "models_for", "read_config", "settings_of"]
+__all__ = ["Config", "join_config", "models_for", "path_field", "read_config", "settings_of"]
 
 GONE = {"convolve": "coordinates are not smoothed any more"}
 """Keys of former versions."""
 
 
+def path_field(description: str) -> Any:
+    """Return a setting that names a file or folder: the command line writes it from the root."""
+    return Field(None, description=description, json_schema_extra={"path": True})
+
+
 class _Data(BaseModel):
     task: str = Field(description="Task.")
     data: str = Field(description="Name of a data set, or path of a graph: CSV, TSV, npz, GraphML.")
-    features: str | None = Field(None, description="File of node features: CSV or TSV with ids first, npz or npy.")
-    labels: str | None = Field(None, description="File of node labels: CSV or TSV, id and label.")
+    features: str | None = path_field("File of node features: CSV or TSV with ids first, npz or npy.")
+    labels: str | None = path_field("File of node labels: CSV or TSV, id and label.")
     degree_features: bool = Field(False, description="Append a one-hot of min(degree, 5), of training edges only.")
     one_hot: bool = Field(False, description="Append a one-hot of each node to its features.")
     row_normalize: bool = Field(False, description="Divide each node's features by the sum of their magnitudes.")
@@ -85,13 +90,15 @@ class Config(_Machine, _Training, _Model, _Data):
 
     defaults: ClassVar[dict[str, Any]] = {}
     """Defaults of the task where they are not those of the keys."""
-    option_names: ClassVar[tuple[str, ...]] = ()
-    """Names of the keys that are options of the encoder."""
+    option_names: ClassVar[tuple[str, ...] | None] = None
+    """Names of the keys that are options of the encoder; ``None`` before a model is chosen."""
 
     @model_validator(mode="before")
     @classmethod
     def _fill(cls, values: Any) -> Any:
         """Take the task's default of a key for ``None``."""
+        if cls.option_names is None:
+            raise ValueError("a config depends on its task and model: build it with Config.checked({...})")
         if isinstance(values, dict) and values.get("space") == "":
             raise ValueError("space must name a space such as Q15,1, got an empty name")
         return {name: value for name, value in values.items() if value is not None or cls.defaults.get(name) is None}
@@ -131,7 +138,7 @@ class Config(_Machine, _Training, _Model, _Data):
     @property
     def options(self) -> dict[str, Any]:
         """Options of the encoder by name."""
-        return {name: getattr(self, name) for name in self.option_names}
+        return {name: getattr(self, name) for name in self.option_names or ()}
 
     @property
     def capabilities(self) -> Capabilities:
@@ -142,11 +149,20 @@ class Config(_Machine, _Training, _Model, _Data):
         """Return the number of coordinates of a node that a training step keeps, in all layers together."""
         return self.model_entry.encoder.width(parse_space(self.space), self.options)
 
+    def of_problem(self) -> list[str]:
+        """Return the names of the settings that data and split depend on: those of the data, and the task's own."""
+        free = (*_Model.model_fields, *_Training.model_fields, *_Machine.model_fields, *(self.option_names or ()))
+        return ["split_seed", *(name for name in type(self).model_fields if name not in free)]
+
     def changed(self) -> dict[str, Any]:
         """Return the settings that are not at their defaults; task, data, model and space are left out."""
         told = ("task", "data", "model", "space")
         default = {name: field.default for name, field in type(self).model_fields.items()}
         return {name: value for name, value in self.model_dump().items() if name not in told and value != default[name]}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be copied to other processes by values: the class is made where it is needed."""
+        return Config.checked, (self.model_dump(),)
 
     @classmethod
     def checked(cls, values: dict[str, Any], origin: str = "", elsewhere: Collection[str] = ()) -> "Config":
@@ -208,9 +224,12 @@ def join_config(base: type[Config], options: type[Options]) -> type[Config]:
 
 def models_for(task: str) -> list[Model]:
     """Return the models that can solve a task: those that learn coordinates of the nodes alone can solve few."""
-    kind, every = find_task(task), [model for models in MODELS.values() for model in models]
-    able = [model.capabilities(parse_space(model.default_space), {}) for model in every]
-    return [model for model, can in zip(every, able, strict=True) if kind.learns_nodes or not can.learns_nodes]
+    every = [model for models in MODELS.values() for model in models]
+    return [model for model in every if find_task(task).learns_nodes or not _learns_nodes(model)]
+
+
+def _learns_nodes(model: Model) -> bool:
+    return model.capabilities(parse_space(model.default_space), {}).learns_nodes
 
 
 def settings_of(task: str) -> dict[str, tuple[FieldInfo, str]]:
@@ -234,13 +253,14 @@ def _refuse(key: str, value: Any, values: dict[str, Any], kind: type[Config], wh
     if not owners:
         hint = nearest(key, kind.model_fields, cutoff=0.5) or f" (known: {', '.join(kind.model_fields)})"
         raise ValueError(f"unknown key {key!r}{where}{hint}")
-    task = values["task"]
+    task, model = values["task"], values.get("model") or kind.model_fields["model"].default
     own = [task] if task in owners else list(owners)
     usual = [TASKS[name].config_type.defaults.get(key, owners[name].default) for name in own]
-    if value is None or value in (*usual, owners[own[0]].default):
+    if not _learns_nodes(find_model(model)):
+        usual.append(owners[own[0]].default)
+    if value is None or value in usual:
         return
     if task in owners:
-        model = values.get("model") or kind.model_fields["model"].default
         raise ValueError(f"{key}{where}: the model {model} has no such option")
     raise ValueError(f"{key}{where} is a setting of {' and '.join(owners)}, not of {task}")
 

@@ -29,8 +29,8 @@ class LinkConfig(Config):
 
     task: Literal["links"] = "links"
     protocol: Literal["leak-free", "hgcn"] = Field("leak-free", description="Protocol of the split of edges.")
-    val: float = Field(0.05, ge=0, lt=1, description="Share of the edges kept for validation.")
-    test: float = Field(0.10, ge=0, lt=1, description="Share of the edges kept for the test.")
+    val: float = Field(0.05, gt=0, lt=1, description="Share of the edges kept for validation.")
+    test: float = Field(0.10, gt=0, lt=1, description="Share of the edges kept for the test.")
 
     defaults: ClassVar[dict[str, Any]] = {
         "aggregation": "mean",

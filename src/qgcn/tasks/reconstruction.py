@@ -1,7 +1,7 @@
 """Graph reconstruction: an embedding in which a node's neighbours are its nearest points."""
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import torch
@@ -18,9 +18,6 @@ from qgcn.tasks.config import Config
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Rung, Scores, Split, Task
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["OBJECTIVES", "Reconstruction", "ReconstructionConfig", "Reconstructor"]
 

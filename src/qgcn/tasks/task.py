@@ -123,7 +123,16 @@ class Task(ABC, Generic[ConfigT]):
         return cls(data, cast("ConfigT", Config.checked(named | settings)))
 
     def reconfigured(self, config: Config) -> Self:
-        """Return the same problem for another model, space or training; data, split and matrices are shared."""
+        """Return the same problem for another model, space or training; data, split and matrices are shared.
+
+        Raises:
+            ValueError: A setting differs that the problem itself depends on.
+        """
+        for name in self.config.of_problem():
+            if getattr(config, name, None) != getattr(self.config, name):
+                raise ValueError(
+                    f"{name} is fixed by the problem: build another one for {name} = {getattr(config, name, None)!r}"
+                )
         made = copy.copy(self)
         made.config = cast("ConfigT", config)
         made._configure()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from qgcn.data.store import load_graph, save_graph
 from qgcn.embedding import Embedding, load_embedding, write_embedding
-from qgcn.files import create_folder, load_tensors, read_json, save_tensors, write_atomically, write_json, write_text
+from qgcn.files import create_folder, load_tensors, number, read_json, save_tensors, write_atomically, write_json, write_text
 from qgcn.tasks.config import Config, read_config
 from qgcn.training.metrics_log import Curve, MetricsLog, read_curves
 
@@ -74,24 +74,34 @@ class RunFolder:
         """
         fresh = not self.holds_run
         created = create_folder(self.path)
+        if fresh:
+            self._claim()
         for name in _FOLDERS:
             (self.path / name).mkdir(exist_ok=True)
             for left in (self.path / name).glob(f".*.{'[0-9a-f]' * 16}"):  # by a process that was killed while it wrote
                 left.unlink(missing_ok=True)
         if not fresh:
             return lambda: None
-        write_atomically(self.path / "graph.npz", lambda temporary: save_graph(temporary, data))
-        save_tensors(self.path / "split.safetensors", split, {})
-        text = yaml.safe_dump(config.model_dump(), sort_keys=False, allow_unicode=True)
         try:
-            write_text(self.path / "config.yaml", text, exclusive=True)  # last: a folder with settings holds all of a run
-        except FileExistsError:  # another run has taken the folder since we looked
-            raise FileExistsError(f"{self} holds a run already; choose another folder") from None
+            write_atomically(self.path / "graph.npz", lambda temporary: save_graph(temporary, data))
+            save_tensors(self.path / "split.safetensors", split, {})
+            text = yaml.safe_dump(config.model_dump(), sort_keys=False, allow_unicode=True)
+            write_text(self.path / "config.yaml", text)  # last: a folder with settings holds all of a run
+        except BaseException:
+            self._remove(created)
+            raise
         return lambda: self._remove(created)
+
+    def _claim(self) -> None:
+        """Take the folder for a new run; of two processes that try, one can make the folder of checkpoints."""
+        try:
+            (self.path / _FOLDERS[0]).mkdir()
+        except FileExistsError:
+            raise FileExistsError(f"{self} was taken by another run; choose another folder") from None
 
     def _remove(self, created: list[Path]) -> None:
         for name in _FOLDERS:
-            shutil.rmtree(self.path / name)
+            shutil.rmtree(self.path / name, ignore_errors=True)
         for name in _FILES:
             (self.path / name).unlink(missing_ok=True)
         for each in created:
@@ -154,9 +164,16 @@ class RunFolder:
         if not path.is_file():
             return None
         results = read_json(path)
-        if not isinstance(results.get("seeds"), list) or not isinstance(results.get("summary"), dict):
-            raise ValueError(f"{path} is damaged; delete it to have it written again")
-        return results
+        try:
+            seeds = [
+                each | {split: _numbers(each[split]) for split in ("val", "test") if split in each} for each in results["seeds"]
+            ]
+            summary = {name: _numbers(each) for name, each in results["summary"].items()}
+            if not all("test" in each and "seed" in each for each in seeds) or results["metric"] not in summary:
+                raise ValueError("scores are missing")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"{path} is damaged ({error}); delete it to have it written again") from None
+        return results | {"seeds": seeds, "summary": summary}
 
     def write_results(self, results: dict[str, Any]) -> None:
         """Write the results."""
@@ -198,3 +215,7 @@ class RunFolder:
                 one = {name: tensor[index] if len(members) > 1 else tensor for name, tensor in best.items()}
                 return one, int(about.get("epoch", 0))
         return None, None
+
+
+def _numbers(scores: dict[str, Any]) -> dict[str, float]:
+    return {name: number(value) for name, value in scores.items()}

@@ -1,5 +1,6 @@
 """A run: one configuration, trained for all its seeds; started, interrupted, resumed, and read back."""
 
+import copy
 import hashlib
 import math
 import statistics
@@ -33,7 +34,7 @@ BATCH_BYTES = 2**30
 TENSORS_OF_A_LAYER = 60
 """Tensors of the size of a layer's output that a step keeps for its gradient, at most."""
 
-_MAY_CHANGE = ("checkpoint_seconds",)
+_MAY_CHANGE = ("checkpoint_seconds", "device")
 """Settings that have no part in what is learned."""
 
 
@@ -56,7 +57,8 @@ class Run:
         config: The settings.
         folder: Where everything is written; ``None`` writes nothing.
         data: The graph, if it is at hand: anything that :func:`qgcn.data.as_data` takes; read from ``config.data`` otherwise.
-        task: The problem, if it is at hand: on the device of the config, with its settings.
+        task: The problem, if it is at hand: on the device of the config, with the same settings.
+        split: The split of a run that is read back.
 
     Raises:
         ValueError: Settings and data do not fit.
@@ -77,6 +79,8 @@ class Run:
         if self.folder is not None and not self.folder.finished:
             check_writable(self.folder.path)
         self.fabric = fabric_of(config)
+        if task is not None and task.config != config:
+            raise ValueError(f"the problem has other settings than the run: {task!r}")
         self.task: Task[Any] = task or _problem(config, data, split, self.fabric.device)
         self.fingerprint = "" if self.folder is None else _fingerprint(self.data, self.task.split)
         self.results: list[dict[str, Any]] = []
@@ -101,6 +105,11 @@ class Run:
     def seeds(self) -> list[int]:
         """All seeds."""
         return list(range(self.config.seed, self.config.seed + self.config.seeds))
+
+    @property
+    def summary(self) -> Summary:
+        """Mean and standard deviation of each test score over the seeds that are done."""
+        return summarize(self.results)
 
     @property
     def finished(self) -> bool:
@@ -156,13 +165,17 @@ class Run:
         if self.folder is not None:
             about = {"task": self.config.task, "metric": self.task.metric, **self.task.about_results()}
             scores = {name: {"mean": mean, "std": std} for name, (mean, std) in summary.items()}
-            self.folder.write_results(about | {"summary": scores, "seeds": self.results, "config": self.config.model_dump()})
+            origin = {"config": self.config.model_dump(), "data": self.fingerprint}
+            self.folder.write_results(about | {"summary": scores, "seeds": self.results} | origin)
         return summary
 
     def _read_results(self) -> Summary:
         if self.folder is None or (found := self.folder.results()) is None:
             raise ValueError("the run is not finished: there are no results")
-        check_same(found.get("config"), self.config, self.folder.path / "results.json")
+        path = self.folder.path / "results.json"
+        check_same(found.get("config"), self.config, path)
+        if found.get("data") != self.fingerprint:
+            raise ValueError(f"{path} is of another graph than that of {self.folder}: start a new run")
         self.results = found["seeds"]
         return summarize(self.results)
 
@@ -289,16 +302,29 @@ def load_run(folder: str | Path, *, device: str | None = None) -> Run:
     files = RunFolder(folder)
     config = files.config()
     if device is not None:
-        config = config.model_copy(update={"device": device})
-    return Run(config, folder, files.graph(), split=files.split())
+        config = Config.checked(config.model_dump() | {"device": device})
+    run = Run(config, folder, files.graph(), split=files.split())
+    if run.finished:
+        run.train()  # which reads the results
+    return run
 
 
 def _problem(config: Config, data: "Data | None", split: dict[str, Tensor] | None, device: torch.device) -> Task[Any]:
     if data is None:
         data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels)
     elif split is None:  # not from a folder of ours
-        data = as_data(data, split_seed=config.split_seed)
+        data = as_data(_plain(data, find_task(config.task)), split_seed=config.split_seed)
     return find_task(config.task)(data, config, split=split, device=device)
+
+
+def _plain(data: "Data", task: type[Task[Any]]) -> "Data":
+    """Return a graph without targets that are no classes, unless the task needs them."""
+    y = data.get("y")
+    if task.needs_labels or y is None or (isinstance(y, Tensor) and y.ndim == 1 and not y.is_floating_point()):
+        return data
+    made = copy.copy(data)
+    made.y = None
+    return made
 
 
 def summarize(results: list[dict[str, Any]]) -> Summary:
