@@ -112,3 +112,21 @@ def test_a_matrix_that_nobody_holds_is_gone_without_a_collection():
         assert [each() for each in gone] == [None] * 3
     finally:
         gc.enable()
+
+
+def test_the_transpose_is_made_when_it_is_asked_for_again_and_changes_nothing():
+    dense = torch.randn(6, 4, generator=generator(0)) * (torch.rand(6, 4, generator=generator(1)) < 0.5)
+    matrix = SparseMatrix.of(dense)
+    gradients = []
+    for _ in range(3):
+        columns = torch.ones(4, 5, requires_grad=True)
+        (matrix @ columns).square().sum().backward()
+        gradients.append(columns.grad)
+    assert all(torch.equal(gradient, gradients[0]) for gradient in gradients)
+    torch.testing.assert_close(gradients[0], 2 * dense.t() @ (dense @ torch.ones(4, 5)))
+    assert matrix.keeps_transpose()
+    once = matrix.with_values(matrix.values * 2)
+    assert not once.keeps_transpose()
+    assert once.keeps_transpose()
+    symmetric = SparseMatrix.of(dense[:4] + dense[:4].t())
+    assert symmetric.keeps_transpose()

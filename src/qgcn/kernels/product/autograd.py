@@ -88,12 +88,13 @@ def _multiply(matrix: "SparseMatrix", columns: Tensor, values: Tensor) -> Tensor
 
 def _multiply_turned(matrix: "SparseMatrix", columns: Tensor, values: Tensor) -> Tensor:
     """Do the same with the transpose, columns of shape ``(K, N, n)``."""
-    if values is matrix.values:
+    compiled = cpu.takes(columns, values)
+    if values is matrix.values and (matrix.keeps_transpose() or not compiled):
         turned = matrix.t
         return _multiply(turned, columns, turned.values)
     structure, order = matrix.structure.turned
     structure = structure or matrix.structure
-    if cpu.takes(columns, values):
+    if compiled:
         return cpu.products(structure.crow, structure.col, values.contiguous(), columns.contiguous(), order)
     turned_values = values.index_select(-1, order)
     return reference.products(matrix.sharing(structure, turned_values), columns, turned_values)

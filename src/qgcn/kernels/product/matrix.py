@@ -95,6 +95,7 @@ class SparseMatrix:
         self.part = part
         self._symmetric_as: SparseMatrix | bool | None = None  # none: not known yet; a matrix: if that one is
         self._transpose: SparseMatrix | None = None
+        self._asked_before = False
         self._blocks: dict[int, SparseMatrix] = {}
 
     @classmethod
@@ -176,6 +177,12 @@ class SparseMatrix:
             structure, order = self.structure.turned
             self._transpose = self.sharing(structure or self.structure, self.values.index_select(0, order))
         return self._transpose
+
+    def keeps_transpose(self) -> bool:
+        """Tell whether the transpose is at hand, or asked for again: for a single use it is not worth making."""
+        known = self.symmetric or self._transpose is not None or self._asked_before
+        self._asked_before = True
+        return known
 
     def block_diagonal(self, count: int) -> "SparseMatrix":
         """Return ``count`` copies along the diagonal; remembered."""
