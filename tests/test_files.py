@@ -171,15 +171,6 @@ print(sorted({{text[:1] + str(len(text)) for text in seen}}))
     assert set(out.split(chr(39))[1::2]) <= {"a1000000", "b1000000", "s4"}
 
 
-def test_an_exclusive_file_is_written_once(tmp_path):
-    path = tmp_path / "config.yaml"
-    write_atomically(path, lambda temporary: temporary.write_text("first"), exclusive=True)
-    with pytest.raises(FileExistsError):
-        write_atomically(path, lambda temporary: temporary.write_text("second"), exclusive=True)
-    assert path.read_text() == "first"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_numbers_that_json_does_not_have_are_spelled_and_read_back(tmp_path):
     path = tmp_path / "results.json"
     write_json(path, {"worst": float("inf"), "all": [1.0, float("nan")], "least": -float("inf")})

@@ -26,30 +26,25 @@ __all__ = [
 ]
 
 
-def write_atomically(path: Path, write: Callable[[Path], None], *, exclusive: bool = False) -> None:
+def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then give it the name: a reader sees all of it or nothing.
 
-    If ``write`` fails, what was there before stays, and nothing else does. With ``exclusive``, a file of that name is an error:
-    of two processes that write it, one wins.
+    If ``write`` fails, what was there before stays, and nothing else does.
     """
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"  # mkstemp's files can be read by nobody else, ever
     try:
         write(temporary)
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
-        if exclusive:
-            os.link(temporary, path)
-            temporary.unlink()
-        else:
-            temporary.replace(path)
+        temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
-def write_text(path: Path, text: str, *, exclusive: bool = False) -> None:
+def write_text(path: Path, text: str) -> None:
     """Write a text, as :func:`write_atomically` does."""
-    write_atomically(path, lambda temporary: _text(temporary, text), exclusive=exclusive)
+    write_atomically(path, lambda temporary: _text(temporary, text))
 
 
 _NOT_IN_JSON = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
