@@ -67,7 +67,10 @@ def lane_of(file: str) -> str:
 def is_told(file: str, name: str) -> bool:
     """Tell whether a function says something: it is public, and neither a check, a property nor plumbing of ``torch.func``."""
     parts = name.split(".")
-    if any(part.startswith(("_", "check", "is_", "under_", "transformed")) for part in parts):
+    if any(
+        part.startswith(("_", "check", "is_", "under_", "transformed"))
+        for part in parts
+    ):
         return False
     found: Any = sys.modules["qgcn." + file.removesuffix(".py").replace("/", ".")]
     for part in parts:
@@ -90,7 +93,11 @@ class Trace:
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         """Look at one event of the profiler."""
-        file, name, is_function = place_of(frame), frame.f_code.co_qualname, frame.f_code.co_flags & inspect.CO_OPTIMIZED
+        file, name, is_function = (
+            place_of(frame),
+            frame.f_code.co_qualname,
+            frame.f_code.co_flags & inspect.CO_OPTIMIZED,
+        )
         if event != "call" or file is None or not is_function or "<" in name:
             return
         if (phase := PHASES.get(f"{file}: {name}")) and phase not in self._begun:
@@ -102,7 +109,12 @@ class Trace:
         while above is not None and caller is None:
             caller, above = place_of(above), above.f_back
         start, end = lane_of(caller or ""), lane_of(file)
-        if {start, end} <= set(LANES) and start != end and file not in self._seen and is_told(file, name):
+        if (
+            {start, end} <= set(LANES)
+            and start != end
+            and file not in self._seen
+            and is_told(file, name)
+        ):
             self._seen.add(file)
             if (step := f"{file}: {name}") not in self._told:
                 self._told.add(step)
@@ -131,12 +143,29 @@ def trace_commands() -> dict[str, list[Step]]:
         before = Path.cwd()
         os.chdir(folder)
         try:
-            people = [f"{a},{b}\n" for a in range(60) for b in (a + 1, 2 * a + 1, 2 * a + 2) if b < 60]
+            people = [
+                f"{a},{b}\n"
+                for a in range(60)
+                for b in (a + 1, 2 * a + 1, 2 * a + 2)
+                if b < 60
+            ]
             Path("my.csv").write_text("from,to\n" + "".join(people))
-            train = ("train", "links", "--data", "my.csv", "--epochs", "10", "--out", "run")
+            train = (
+                "train",
+                "links",
+                "--data",
+                "my.csv",
+                "--epochs",
+                "10",
+                "--out",
+                "run",
+            )
             report = ("report", "run", "--no-umap")
             told: set[str] = set()
-            return {f"qgcn {' '.join(command)}": traced(command, told) for command in (train, report)}
+            return {
+                f"qgcn {' '.join(command)}": traced(command, told)
+                for command in (train, report)
+            }
         finally:
             os.chdir(before)
 
@@ -155,19 +184,30 @@ class Drawing:
 
     def text(self, x: float, words: str, colour: str = INK, more: str = "") -> None:
         """Write a line."""
-        self.shapes.append(f'<text x="{x:g}" y="{self.y:g}" fill="{colour}" {more}>{words}</text>')
+        self.shapes.append(
+            f'<text x="{x:g}" y="{self.y:g}" fill="{colour}" {more}>{words}</text>'
+        )
 
     def command(self, words: str) -> None:
         """Begin a command."""
         self.y += ROW + 14
-        self.shapes.append(f'<rect x="0" y="{self.y - 17}" width="{self.width}" height="25" fill="{INK}"/>')
-        self.text(EDGE, f"$ {escape(words)}", "#ffffff", 'font-family="monospace" font-size="14"')
+        self.shapes.append(
+            f'<rect x="0" y="{self.y - 17}" width="{self.width}" height="25" fill="{INK}"/>'
+        )
+        self.text(
+            EDGE,
+            f"$ {escape(words)}",
+            "#ffffff",
+            'font-family="monospace" font-size="14"',
+        )
         self.y += 4
 
     def phase(self, words: str) -> None:
         """Begin a part of it."""
         self.y += ROW + 4
-        self.shapes.append(f'<rect x="0" y="{self.y - 15}" width="{self.width}" height="21" fill="#f6f1e3"/>')
+        self.shapes.append(
+            f'<rect x="0" y="{self.y - 15}" width="{self.width}" height="21" fill="#f6f1e3"/>'
+        )
         self.text(EDGE, escape(words), INK, 'font-weight="bold"')
 
     def step(self, step: Step) -> None:
@@ -176,10 +216,17 @@ class Drawing:
         file, name = step.name.split(": ")
         start, end = self.place(step.caller), self.place(step.callee)
         self.text(EDGE + 18, str(self.number), FAINT, 'text-anchor="end"')
-        self.text(EDGE + 28, f'{escape(name)} <tspan fill="{FAINT}" font-size="11">{escape(file)}</tspan>')
+        self.text(
+            EDGE + 28,
+            f'{escape(name)} <tspan fill="{FAINT}" font-size="11">{escape(file)}</tspan>',
+        )
         ends = f'x1="{start:g}" y1="{self.y - 4}" x2="{end:g}" y2="{self.y - 4}"'
-        self.shapes.append(f'<circle cx="{start:g}" cy="{self.y - 4}" r="3" fill="{LINE}"/>')
-        self.shapes.append(f'<line {ends} stroke="{LINE}" stroke-width="1.6" marker-end="url(#tip)"/>')
+        self.shapes.append(
+            f'<circle cx="{start:g}" cy="{self.y - 4}" r="3" fill="{LINE}"/>'
+        )
+        self.shapes.append(
+            f'<line {ends} stroke="{LINE}" stroke-width="1.6" marker-end="url(#tip)"/>'
+        )
 
     def frame(self) -> list[str]:
         """Return what lies behind the rows: names and lines of the columns."""
@@ -192,12 +239,19 @@ class Drawing:
             f'<path d="M0 0L8 4L0 8z" fill="{LINE}"/></marker>',
             f'<rect width="{self.width}" height="{height}" fill="#ffffff"/>',
         ]
-        said = ("Top to bottom: functions called, and their files.", "Arrows: from the calling folder to the called one.")
+        said = (
+            "Top to bottom: functions called, and their files.",
+            "Arrows: from the calling folder to the called one.",
+        )
         for row, words in enumerate(said):
-            out.append(f'<text x="{EDGE}" y="{56 + 20 * row}" fill="{INK}">{words}</text>')
+            out.append(
+                f'<text x="{EDGE}" y="{56 + 20 * row}" fill="{INK}">{words}</text>'
+            )
         for lane in LANES:
             x = self.place(lane)
-            out.append(f'<line x1="{x:g}" y1="{TOP}" x2="{x:g}" y2="{height - 8}" stroke="#d7dbe0"/>')
+            out.append(
+                f'<line x1="{x:g}" y1="{TOP}" x2="{x:g}" y2="{height - 8}" stroke="#d7dbe0"/>'
+            )
             out.append(
                 f'<text x="{x + 4:g}" y="{TOP - 6}" font-weight="bold" fill="{INK}" '
                 f'transform="rotate(-55 {x + 4:g} {TOP - 6})">{lane}</text>'

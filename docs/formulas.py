@@ -6,14 +6,18 @@ from typing import Any
 
 from latex2mathml.converter import convert
 
-_FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+_FORMULA = re.compile(
+    r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL
+)
 
 
 def on_page_content(content: str, **_: Any) -> str:
     """Replace every formula of a page."""
 
     def formula(match: re.Match[str]) -> str:
-        display = "block" if match[2] == "[" else "inline"
-        return convert(html.unescape(match[3]).strip(), display=display)
+        text = html.unescape(match[3]).strip()
+        if match[2] == "[":
+            return f'<div class="formula">{convert(text, display="block")}</div>'  # scrolls if it is wider than the page
+        return convert(text, display="inline")
 
     return _FORMULA.sub(formula, content)

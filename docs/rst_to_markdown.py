@@ -6,7 +6,9 @@ from typing import Any
 import griffe
 
 _BLOCK = re.compile(r"^( *)\.\. math:: *(.*(?:\n(?:\1 +\S.*))*)", re.MULTILINE)
-_TABLE = re.compile(r"^( *)(=+(?: +=+)+)\n(.*?)\n\1\2(?=\n *\n|\s*\Z)", re.MULTILINE | re.DOTALL)
+_TABLE = re.compile(
+    r"^( *)(=+(?: +=+)+)\n(.*?)\n\1\2(?=\n *\n|\s*\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 def _formula(match: re.Match[str]) -> str:
@@ -20,7 +22,11 @@ def _table(match: re.Match[str]) -> str:
     bounds = list(zip(starts, [*starts[1:], None], strict=True))
     lines = body.split("\n")
     heads = 1 if len(lines) > 1 and lines[1].strip() == border else 0
-    rows = [[line[start:end].strip() for start, end in bounds] for line in lines if line.strip() != border]
+    rows = [
+        [line[start:end].strip() for start, end in bounds]
+        for line in lines
+        if line.strip() != border
+    ]
     rows = rows if heads else [[""] * len(bounds), *rows]
     rows.insert(1, ["---"] * len(bounds))
     return "\n".join(f"{indent}| {' | '.join(row)} |" for row in rows)
@@ -31,7 +37,11 @@ def convert(text: str) -> str:
     text = _TABLE.sub(_table, _BLOCK.sub(_formula, text))
     text = re.sub(r"^( *)Example:$", r"\1Examples:", text, flags=re.MULTILINE)
     text = re.sub(r":math:`([^`]*)`", r"$\1$", text)
-    text = re.sub(r":(?:func|meth|class|mod|data|attr):`~?([^`]*)`", lambda match: f"`{match[1].split('.')[-1]}`", text)
+    text = re.sub(
+        r":(?:func|meth|class|mod|data|attr):`~?([^`]*)`",
+        lambda match: f"`{match[1].split('.')[-1]}`",
+        text,
+    )
     return text.replace("``", "`")
 
 

@@ -57,7 +57,8 @@ def draw(task: str, data: str, trial: int) -> dict[str, object]:
 
 def settings_of(task: str, data: str, model: str, space: str, number: int) -> dict[str, object]:
     """Return the config of a trial."""
-    settings = {"task": task, "data": data, "model": model, "space": space, **BUDGET[task], **draw(task, data, number)}
+    alone = {"blend": False, "yardsticks": False}  # the network is searched, not what it is weighed with
+    settings = {"task": task, "data": data, "model": model, "space": space, **alone, **BUDGET[task], **draw(task, data, number)}
     width = settings.pop("width")
     if width > 1:
         settings["hidden"] = widened(space, width)

@@ -3,12 +3,15 @@
 QGCN_DATA=... python experiments/signature.py choose --graph power --dim 10      # what suggest_signature takes
 QGCN_DATA=... python experiments/signature.py sweep --graph power --dim 10       # every space, in full, two seeds
 python experiments/signature.py table                                            # both, side by side, as Markdown
+python experiments/signature.py table --folder experiments/signature/by-coordinates
 
-Results are one JSON file a graph and part under ``experiments/signature``; what is there is not computed again.
+Results are one JSON file a graph and part under ``experiments/signature``; what is there is not computed again. Dimensions are
+free ones; in the files under ``by-coordinates`` they are coordinates of ``Q``, which has one free dimension less.
 """
 
 import argparse
 import json
+import math
 import statistics
 import time
 from pathlib import Path
@@ -17,7 +20,8 @@ from typing import Any
 from qgcn.analysis import suggest_signature
 from qgcn.data import load
 from qgcn.files import write_json
-from qgcn.manifolds import candidate_spaces
+from qgcn.manifolds import spaces_of_dimension
+from qgcn.tasks import find_task
 from qgcn.training import Config, Diverged, Run
 
 FOLDER = Path(__file__).parent / "signature"
@@ -54,7 +58,7 @@ def _stem(name: str) -> str:
 
 def choose(name: str, dim: int) -> None:
     task, key, options = GRAPHS[name]
-    found = suggest_signature(load(key, **options), dim, task=task, options=SETTINGS.get(name))
+    found = suggest_signature(load(key, **options), dim, task=task, options=SETTINGS.get(name), seconds=math.inf)
     write_json(FOLDER / f"{_stem(name)}-{dim}-choose.json", found.as_dict())
     print(f"{name}: {found.space}, {found.seconds:.0f} s, {found.cost} of {found.sweep_cost} epochs. {found.sentence}")
 
@@ -65,7 +69,7 @@ def sweep(name: str, dim: int) -> None:
     data = load(key, **options)
     path = FOLDER / f"{_stem(name)}-{dim}-sweep.json"
     known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    for space in candidate_spaces(dim):
+    for space in spaces_of_dimension(dim, twins=not find_task(task).learns_nodes):
         if space in known:
             continue
         values = {"task": task, "data": key, "space": space, "seeds": 2} | SETTINGS.get(name, {})
@@ -81,14 +85,14 @@ def sweep(name: str, dim: int) -> None:
         print(f"{name} {space}: {statistics.fmean(scores):.4f}, {known[space]['seconds']:.0f} s", flush=True)
 
 
-def table() -> None:
+def table(folder: Path) -> None:
     """Print what was chosen beside the sweep, for all graphs and dimensions that have both."""
     print("| graph | task | dim | chosen | its score in the sweep | best of the sweep | points lost | epochs, of a sweep's |")
     print("| --- | --- | ---: | --- | ---: | --- | ---: | ---: |")
     for name, (task, _, _) in GRAPHS.items():
-        for chosen_path in sorted(FOLDER.glob(f"{_stem(name)}-[0-9]*-choose.json")):
+        for chosen_path in sorted(folder.glob(f"{_stem(name)}-[0-9]*-choose.json")):
             dim = chosen_path.stem.split("-")[-2]
-            swept_path = FOLDER / f"{_stem(name)}-{dim}-sweep.json"
+            swept_path = folder / f"{_stem(name)}-{dim}-sweep.json"
             if not swept_path.exists():
                 continue
             chosen, swept = (json.loads(path.read_text()) for path in (chosen_path, swept_path))
@@ -103,11 +107,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("choose", "sweep", "table"))
     parser.add_argument("--graph", choices=GRAPHS, action="append", help="one or more; all if not given")
-    parser.add_argument("--dim", type=int, default=10)
+    parser.add_argument("--dim", type=int, default=10, help="number of free dimensions")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where the table's results are")
     asked = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     if asked.part == "table":
-        table()
+        table(asked.folder)
     for graph in [] if asked.part == "table" else asked.graph or GRAPHS:
         if asked.part == "choose" and not (FOLDER / f"{_stem(graph)}-{asked.dim}-choose.json").exists():
             choose(graph, asked.dim)

@@ -6,6 +6,29 @@ from pathlib import Path
 
 import pytest
 
+CONTRAST = """() => {
+    const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+    const light = (rgb) => rgb.slice(0, 3).map((v) => v / 255)
+        .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
+    const poor = [];
+    for (const element of document.querySelectorAll("body *")) {
+        const text = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+        if (!text || !element.getClientRects().length || element.closest("script, noscript, canvas, .skip")) continue;
+        let ground = element, back = [0, 0, 0, 0];
+        while (ground) {
+            back = parse(getComputedStyle(ground).backgroundColor);
+            if (back.length < 4 || back[3] > 0) break;
+            ground = ground.parentElement;
+        }
+        const style = getComputedStyle(element), ink = parse(element instanceof SVGElement ? style.fill : style.color);
+        const [a, b] = [light(ink), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
+        if (ratio < 4.5) poor.push([element.tagName, element.textContent.slice(0, 30), ratio]);
+    }
+    return poor;
+}"""
+"""Finds text whose contrast to what lies below it is less than 4.5."""
+
 
 def chromium():
     """Return the path of a Chromium, or nothing."""

@@ -59,7 +59,7 @@ def command(here, capsys):
         return subprocess.Popen(
             [SCRIPT, *map(str, arguments)],
             cwd=here,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from qgcn.data import load
@@ -83,8 +84,13 @@ def test_a_task_of_ones_own_is_reported(whole):
     subject = read_run(whole, umap=False)
     assert "so that the degree of a node can be read off its point" in subject.words[0]
     assert "Its closeness is " in subject.words[2]
+    near, worst = subject.listings
+    assert near.name == "nearest-unlinked"
+    assert worst.title == "Degrees predicted worst"
+    assert (np.diff(worst.table["error"]) <= 0).all()
     page = render([subject])
     assert "closeness" in page
+    assert "Degrees predicted worst" in page
     run = load_run(whole)
     assert repr(run.task) == "Degree(ring-of-trees: 180 nodes, 180 edges; qgcn in Q3,2)"
     assert len(run.embedding(1).points) == 180

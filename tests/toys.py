@@ -3,8 +3,10 @@
 import torch
 from torch import nn
 
+from qgcn.answer import Answer
 from qgcn.models import Capabilities, Encoder, Model, Options, register_model
 from qgcn.tasks import Config, Predictor, Task, register_task
+from qgcn.tasks.insights import Listing
 
 
 class DegreeConfig(Config):
@@ -52,6 +54,13 @@ class Degree(Task):
 
     def score(self, prediction, split, space):
         return {"closeness": float(self.closeness(prediction, split))}
+
+    def listings(self, predictor):
+        every = torch.arange(self.num_nodes)
+        error = (predictor.predict(self.x, self.graph, every) - self.degree).abs()
+        worst = error.argsort(descending=True)[:5]
+        table = Answer({"node": worst.numpy(), "error": error[worst].numpy()})
+        return [Listing("worst-degrees", "Degrees predicted worst", "The model is furthest off at these nodes.", table)]
 
     def closeness(self, prediction, split):
         return 1 / (1 + (prediction - self.degree[self.nodes[split]]).square().mean().double())

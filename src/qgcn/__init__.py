@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qgcn import analysis, data, geometry, kernels, manifolds, metrics, models, nn, optim, tasks, training, viz
-    from qgcn.estimator import QGCNEmbedding
+    from qgcn import analysis, data, estimators, geometry, kernels, manifolds, metrics, models, nn, optim, tasks, training, viz
+    from qgcn.estimators import QGCNClassifier, QGCNEmbedding, QGCNLinkPredictor
     from qgcn.manifolds import PseudoHyperboloid, parse_space
     from qgcn.training import load_run
 
@@ -13,10 +13,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PseudoHyperboloid",
+    "QGCNClassifier",
     "QGCNEmbedding",
+    "QGCNLinkPredictor",
     "__version__",
     "analysis",
     "data",
+    "estimators",
     "geometry",
     "kernels",
     "load_run",
@@ -35,7 +38,9 @@ __all__ = [
 _HOMES = {
     "PseudoHyperboloid": "manifolds",
     "parse_space": "manifolds",
-    "QGCNEmbedding": "estimator",
+    "QGCNClassifier": "estimators",
+    "QGCNEmbedding": "estimators",
+    "QGCNLinkPredictor": "estimators",
     "load_run": "training",
 }
 

@@ -63,11 +63,11 @@ class Embedding(NamedTuple):
 
 
 def load_embedding(path: Path) -> Embedding:
-    """Read back what :func:`write_embedding` wrote.
+    """Read an embedding written by :func:`write_embedding`.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is damaged, or none of ours.
+        ValueError: The file is damaged or not an embedding.
     """
     try:
         with np.load(path, allow_pickle=False) as content:

@@ -1,4 +1,4 @@
-"""Files of a run: written whole or not at all."""
+"""Atomic reading and writing of files: a file is complete or absent."""
 
 import json
 import math
@@ -27,9 +27,9 @@ __all__ = [
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, then give it the name: a reader sees all of it or nothing.
+    """Let ``write`` fill a temporary file beside ``path``, then rename it: readers see a complete file or none.
 
-    If ``write`` fails, what was there before stays, and nothing else does.
+    If ``write`` fails, a previous file stays as it was, and no temporary file is left.
     """
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"  # mkstemp's files can be read by nobody else, ever
     try:
@@ -57,11 +57,11 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read what :func:`write_json` wrote: keys and values.
+    """Read a file written by :func:`write_json`.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is not such a file.
+        ValueError: The file is not of this kind.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -81,10 +81,10 @@ def _spelled(value: Any) -> Any:
 
 
 def number(value: Any) -> float:
-    """Return a number that :func:`write_json` wrote.
+    """Return a number as written by :func:`write_json`.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The value is not a number.
     """
     if isinstance(value, str) and value in _NOT_IN_JSON:
         return _NOT_IN_JSON[value]
@@ -109,11 +109,11 @@ def _bytes(path: Path, content: bytes) -> None:
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what :func:`save_tensors` wrote.
+    """Read a file written by :func:`save_tensors`.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is not such a file, or only a part of one.
+        ValueError: The file is incomplete or not of this kind.
     """
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
@@ -145,7 +145,7 @@ def check_writable(folder: Path) -> None:
 
 
 def create_folder(folder: Path) -> list[Path]:
-    """Create a folder and what is missing above it; return what was created, the innermost first."""
+    """Create a folder and its missing parents; return the folders created, innermost first."""
     missing = []
     for each in (folder, *folder.parents):
         if each.exists():

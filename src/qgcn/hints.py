@@ -1,4 +1,4 @@
-"""Hints at what a user may have meant."""
+"""Suggestions for misspelt names."""
 
 import difflib
 from collections.abc import Iterable
@@ -7,11 +7,11 @@ __all__ = ["nearest"]
 
 
 def nearest(name: object, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return ``"; did you mean 'cora'?"`` for a name close to a known one, else nothing.
+    """Return ``"; did you mean 'cora'?"`` for a name close to a known one, and an empty string otherwise.
 
     Args:
-        name: What was given.
-        known: Names that could have been meant.
+        name: The name that was given.
+        known: The known names.
         cutoff: Similarity from which a name counts as close, between 0 and 1 (default: 0.6).
     """
     close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=cutoff)

@@ -1,7 +1,7 @@
-"""Metrics of embeddings, rankings and classifications: exact, on tensors, with ties counted as they should be.
+"""Metrics of embeddings, rankings and classifications: exact, on tensors, with ties counted correctly.
 
 Every metric is a float64 tensor without gradient, on the device of its arguments, so that nothing waits for the device until
-it is read. :func:`mean_average_precision` and :func:`distortion` look at all pairs of nodes, a run of rows at a time.
+it is read. :func:`mean_average_precision` and :func:`distortion` look at all pairs of nodes, a block of rows at a time.
 """
 
 import math
@@ -49,7 +49,7 @@ def f1(prediction: Tensor, y: Tensor, *, average: Literal["micro", "macro"] = "m
 
     .. math:: F_1 = \frac{2\,\mathrm{TP}}{2\,\mathrm{TP} + \mathrm{FP} + \mathrm{FN}}
 
-    ``"micro"`` adds up the counts of all classes first; with one label a node that is the :func:`accuracy`. ``"macro"`` is
+    ``"micro"`` adds up the counts of all classes first; with one label per node this is the :func:`accuracy`. ``"macro"`` is
     the mean over the classes that occur, among true labels or predicted ones, as in scikit-learn.
 
     Args:
@@ -186,7 +186,7 @@ def hits_at(positive: Tensor, negative: Tensor, k: int) -> Tensor:
 
 
 def _scores(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
-    """Return both in one type and with one batch shape; raise if they are no scores."""
+    """Return both in one type and with one batch shape; raise if they are not scores."""
     for name, scores in (("positive", positive), ("negative", negative)):
         if not isinstance(scores, Tensor):
             raise TypeError(f"{name} must be a torch.Tensor, got {type(scores).__name__}")
@@ -229,7 +229,7 @@ def mean_average_precision(
     .. math:: \mathrm{mAP} = \frac1{|V|}\sum_u \frac1{\deg u} \sum_{v \in \mathcal N(u)}
         \frac{|\mathcal N(u) \cap R_{uv}|}{|R_{uv}|}, \qquad R_{uv} = \{w \ne u : d(u, w) \le d(u, v)\}
 
-    Exact, and strict about ties: a node as far away as the neighbour is not told apart from it, so it counts against the
+    Exact, and strict about ties: a node as far away as the neighbour is not distinguished from it, so it counts against the
     embedding. If all points coincide, a node scores :math:`\deg(u)/(N-1)`, not 1. ``V`` are the nodes with at least one
     neighbour; those without are left out.
 
@@ -314,7 +314,7 @@ def distortion(
         edge_index: Edges, shape ``(2, E)``, or the graph's :class:`~qgcn.kernels.Neighbourhoods`.
         manifold: The space; anything with ``pairwise_dist``.
         scale: Divide distances by the best single scale first.
-        sources: Measure from so many nodes, drawn at random and always the same ones, instead of all: the average is then an
+        sources: Measure from this many nodes instead of all, drawn at random but always the same ones: the average is then an
             estimate, the worst a lower bound.
         chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
 

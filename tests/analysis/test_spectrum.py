@@ -14,7 +14,7 @@ def test_a_path_is_a_line():
     found = distance_spectrum(nx.path_graph(30), 5)
     assert (found.negative, found.space_dim, found.time_dim) == (0, 1, 0)
     assert found.explained == pytest.approx(1)
-    assert found.signature == "Q4,1"
+    assert found.signature == "Q5,1"
 
 
 def test_a_complete_graph_is_a_simplex():
@@ -28,7 +28,7 @@ def test_a_square_needs_two_dimensions_and_one_of_time():
     found = distance_spectrum(cycle(4), 4)
     assert found.eigenvalues == pytest.approx(np.array([0.4, 0.4, -0.2, 0]))
     assert found.negative == pytest.approx(0.2)
-    assert (found.space_dim, found.time_dim, found.signature) == (2, 1, "Q2,2")
+    assert (found.space_dim, found.time_dim, found.signature) == (2, 1, "Q3,2")
 
 
 def test_cycles_need_more_negative_eigenvalues_than_trees():

@@ -41,8 +41,20 @@ def test_a_space_is_recommended_and_drawn(command, here, monkeypatch):
     assert (here / "geometry" / "delta.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (here / "geometry" / "signatures.svg").read_text()
     suggestion = json.loads((here / "geometry" / "analysis.json").read_text())["suggestion"]
-    assert {trial["space"] for trial in suggestion["ranking"]} >= {"Q2,1", "Q1,2", "Q0,3", "E3", "H3", "S3"}
+    assert {trial["space"] for trial in suggestion["ranking"]} == {"E3", "H3", "S3", "H1xS2", "H1xH2", "S1xS2", "Q2,2", "Q1,3"}
     assert suggestion["sentence"] in " ".join(out.split()).replace("Written", "")
+
+
+def test_fewer_dimensions_are_shown_where_all_spaces_hold_the_graph(command, here, monkeypatch):
+    monkeypatch.setattr(Reconstruction, "rungs", (Rung(1, 40, 1),))
+    (here / "square.csv").write_text("0,1\n1,2\n2,3\n3,0\n")
+    out = " ".join(command.works("analyze", "square.csv", "--dim", "4").split())
+    assert "2 dimensions in S2 hold what 4 in S4 hold" in out
+    assert "Other numbers of dimensions" in out
+    assert "S2 * " in out
+    report = json.loads(command.works("analyze", "square.csv", "--dim", "4", "--target-map", "0.9", "--json"))
+    assert (report["suggestion"]["space"], report["suggestion"]["reached"] >= 0.9) == ("S2", True)
+    assert {trial["space"] for trial in report["suggestion"]["others"]} == {"S4"}
 
 
 def test_own_files_are_analyzed_in_place(command, here):
@@ -60,9 +72,8 @@ def test_own_files_are_analyzed_in_place(command, here):
         ("0,0\n", "has no edges"),
         ("", "ring.csv"),
         ("0,1,-2\n1,2,1\n", "a weight must be finite and not negative, got -2"),
-        ("0,1,2,3\n", "4 columns"),
     ],
-    ids=["loop", "empty", "negative weight", "columns"],
+    ids=["loop", "empty", "negative weight"],
 )
 def test_bad_files_are_refused_in_one_line(command, here, content, message):
     (here / "ring.csv").write_text(content)
@@ -78,6 +89,7 @@ def test_bad_files_are_refused_in_one_line(command, here, content, message):
         (("cycle", "--task", "dancing"), "task must be one of classification, links, reconstruction"),
         (("cycle", "--task", "classification"), "classification needs labels"),
         (("cycle", "--exakt"), "--exakt"),
+        (("cycle", "--target-score", "2"), "target must be above 0 and at most 1"),
         ((), "GRAPH"),
     ],
 )

@@ -1,5 +1,8 @@
 """The list of commands, and the one that is called."""
 
+import os
+import pty
+import re
 import subprocess
 import sys
 
@@ -49,7 +52,47 @@ def test_a_command_of_nobody_is_refused(command):
     assert "No such command 'trian'" in command.fails("trian")
 
 
-def test_help_does_not_wait_for_what_it_does_not_need():
+def on_a_terminal(folder, *arguments):
+    """Run a command in a pseudo-terminal; return what it shows, without colours."""
+    pid, screen = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execv(sys.executable, [sys.executable, "-m", "qgcn", *arguments])  # noqa: S606
+    shown = b""
+    with os.fdopen(screen, "rb", buffering=0) as file:
+        while chunk := _read(file):
+            shown += chunk
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
+
+
+def _read(file):
+    try:
+        return file.read(4096)
+    except OSError:  # Linux says so at the end
+        return b""
+
+
+def test_progress_is_shown_before_anything_slow_is_done(here, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    settings = ("--data", "ring-of-trees", "--space", "H2", "--epochs", "1", "--out", "run")
+    shown = on_a_terminal(here, "train", "reconstruction", *settings)
+    places = [shown.index(text) for text in ("loading PyTorch", "reading: ring-of-trees", "180 nodes", "Written to run")]
+    assert places == sorted(places)
+    shown = on_a_terminal(here, "report", "run", "--no-umap", "--no-geometry")
+    places = [shown.index(text) for text in ("loading PyTorch", "reading: run", "Written to run")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("arguments", [[], ["report"], ["analyze"], ["datasets"], ["info"], ["demo"]])
+def test_help_does_not_wait_for_pytorch(arguments):
+    code = f"import sys, qgcn.cli\ntry: qgcn.cli.main([*{arguments}, '--help'])\nexcept SystemExit: pass\n"
+    code += "print([name for name in ('torch', 'numpy') if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_of_a_task_does_not_wait_for_what_it_does_not_need():
     code = "import sys, qgcn.cli\ntry: qgcn.cli.main(['train', 'links', '--help'])\nexcept SystemExit: pass\n"
     code += "print([name for name in ('torch_geometric', 'lightning_fabric', 'sklearn', 'networkx') if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -51,3 +51,15 @@ def test_bars_end_with_an_error():
     with pytest.raises(ValueError, match="stop"):
         work()
     assert out.getvalue().endswith("\x1b[2K")  # the line of the bar is erased
+
+
+def test_a_paused_bar_is_gone_until_it_goes_on():
+    out = io.StringIO()
+    with progress_bars(Console(file=out, force_terminal=True, width=100, legacy_windows=False)) as progress:
+        progress("training", 1, 2)
+        with progress.paused():
+            assert not progress._bars.live.is_started
+            before = out.getvalue()
+            progress("training", 2, 2)
+            assert out.getvalue() == before
+        assert progress._bars.live.is_started

@@ -43,7 +43,7 @@ def test_a_choice_lists_its_values_and_a_model_its_names():
     flags = {flag.name: flag for flag in flags_of("links")}
     assert "(auto, cpu, cuda; default: auto)." in given(flags["device"])[2]
     assert "qgcn, qnn, hgcn" in given(flags["model"])[2]
-    assert given(flags["data"])[2] == "Name of a data set, or path of a graph: CSV, TSV, npz, GraphML."
+    assert given(flags["data"])[2] == "Name of a data set, or path of a graph: CSV, TSV, Parquet, npz, GraphML."
 
 
 def test_a_switch_can_be_turned_off():

@@ -1,7 +1,10 @@
 """``qgcn report`` on real runs."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -59,6 +62,27 @@ def test_runs_are_compared_in_one_file_with_a_users_columns(command, here, run):
     subjects = data_of(here / "both.html")["subjects"]
     assert [subject["name"] for subject in subjects] == ["run", "other"]
     assert all("height" in [column["name"] for column in subject["embedded"]["columns"]] for subject in subjects)
+
+
+def test_without_umap_and_matplotlib_the_page_has_the_exact_view_and_a_remark(here, run):
+    (here / "bare").mkdir()
+    (here / "bare" / "sitecustomize.py").write_text(
+        "import sys\nfor name in ('umap', 'numba', 'matplotlib'):\n    sys.modules[name] = None\n"
+    )
+    paths = os.pathsep.join((str(here / "bare"), os.environ.get("PYTHONPATH", "")))
+    result = subprocess.run(
+        [sys.executable, "-m", "qgcn", "report", run, "--no-geometry"],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    remark = "UMAP projections are missing because umap-learn is not installed: pip install 'qgcn[viz]'"
+    assert result.stdout.splitlines()[0] == f"run: {remark}, then write the report again."
+    (subject,) = data_of(here / "run" / "report.html")["subjects"]
+    assert subject["notices"] == [f"{remark}, then write the report again."]
+    assert subject["embedded"]["layouts"] == {}
+    assert subject["embedded"]["exact"]["shape"] == "ring"
 
 
 def test_what_is_wrong_is_said_in_one_line(command, here, run):

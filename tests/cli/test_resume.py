@@ -8,6 +8,7 @@ import time
 import pytest
 import yaml
 
+from qgcn.cli import running
 from qgcn.training import Config, Run
 
 DATA = {"data": "stochastic-block", "dropout": 0.4, "feature_dropout": 0.2, "edge_dropout": 0.3, "checkpoint_seconds": 0.02}
@@ -105,6 +106,35 @@ def test_ctrl_c_before_training_leaves_nothing(here, command):
     assert names(here) == ["slow.csv"]
 
 
+def test_a_signal_within_one_pass_over_many_nodes_is_heard_and_the_run_resumed(here, command):
+    """An epoch takes many seconds there; the signal comes within the first, and within the first of the resumed run."""
+    (here / "tree.csv").write_text("".join(f"{node},{node // 2}\n" for node in range(2, 60_000)))
+    train = ("train", "reconstruction", "--data", "tree.csv", "--space", "Q3,2", "--out", "run", "--device", "cpu", "--yes")
+    for arguments, number in ((train, signal.SIGTERM), (("resume", "run", "--yes"), signal.SIGINT)):
+        process = command.start(*arguments)
+        told = ""
+        while "estimate" not in told:
+            told = process.stdout.readline()
+            assert told, process.communicate()
+        time.sleep(0.5)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 2
+        command.one_line(err)
+        assert err == "qgcn: interrupted at epoch 0; go on with: qgcn resume run\n"
+        assert names(here / "run" / "checkpoints") == ["seed-0.safetensors"]
+
+
+def test_a_long_training_is_not_resumed_without_being_asked_for(here, command, monkeypatch):
+    monkeypatch.setattr(running, "HOUR", 0)
+    settings = ("train", "links", "--data", "cycle", "--space", "Q3,2", "--epochs", "20", "--out", "run")
+    said = command.fails(*settings)
+    assert "not trained, as it would take about " in said
+    assert "give --yes" in said
+    assert "estimate: about " in command.works(*settings, "--yes")
+    assert "estimate" not in command.works("resume", "run")  # nothing is left to do
+
+
 @pytest.fixture
 def run(here, command):
     command.works("train", "links", "--data", "cycle", "--space", "Q3,2", "--epochs", "10", "--out", "run")
@@ -139,4 +169,4 @@ def test_damaged_results_are_said_in_one_line(run, command):
         (run / "results.json").write_text(content)
         assert "run/results.json is damaged" in command.fails("resume", "run")
     (run / "results.json").unlink()
-    assert "roc_auc" in command.works("resume", "run")
+    assert "ROC AUC" in command.works("resume", "run")

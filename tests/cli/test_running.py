@@ -1,13 +1,16 @@
 """A run on the terminal."""
 
+import io
 import signal
+import sys
 
 import pytest
 from rich.console import Console
 
-from qgcn.cli.running import _print_settings, train_and_show
+from qgcn.cli import running
+from qgcn.cli.running import _print_results, _print_settings, train_and_show
 from qgcn.data import load
-from qgcn.training import Config, Run
+from qgcn.training import Config, Declined, Run
 
 SMALL = {"task": "classification", "data": "stochastic-block", "space": "Q5,2", "epochs": 3}
 
@@ -20,14 +23,47 @@ def test_what_it_is_about_to_do_and_its_results_are_shown(capsys, tmp_path):
     run = train_and_show(started(tmp_path / "run", seeds=2))
     out = capsys.readouterr().out
     assert "classification on stochastic-block: 240 nodes, " in out
-    assert "qgcn in Q5,2, cpu." in out
+    assert "qgcn in Q5,2 (indefinite, 6 dimensions), cpu." in out
     assert "settings: epochs 3, seeds 2" in out
     assert f"qgcn in Q5,2, {run.task.scored_on()} (2 seeds, mean ± standard deviation)\n" in out
-    for name, (mean, deviation) in run.train().items():
-        line = next(line for line in out.splitlines() if f"│ {name} " in line)
-        assert f"{100 * mean:.2f} ± {100 * deviation:.2f}" in line
+    summary = run.train()
+    shown = {name: f"{100 * mean:.2f} ± {100 * deviation:.2f}" for name, (mean, deviation) in summary.items()}
+    row = next(line for line in out.splitlines() if line.startswith("│ qgcn "))
+    assert [cell.strip() for cell in row.split("│")[2:-1]] == [shown["f1_micro"], shown["f1_macro"]]
+    assert f"also accuracy {shown['accuracy']}\n" in out
     assert f"Written to {tmp_path / 'run'}" in out
     assert f"Look at it: qgcn report {tmp_path / 'run'}" in out
+
+
+def test_yardsticks_stand_below_the_model_with_a_verdict(capsys):
+    run = train_and_show(started(epochs=1))
+    out = capsys.readouterr().out
+    below = out.splitlines()[out.splitlines().index(next(line for line in out.splitlines() if line.startswith("│ qgcn "))) :]
+    for name, scores in run.yardsticks.items():
+        row = next(line for line in below if line.startswith(f"│ {name} "))
+        assert [cell.strip() for cell in row.split("│")[2:-1]] == [
+            f"{100 * scores[key]:.2f}" for key in ("f1_micro", "f1_macro")
+        ]
+    assert run.task.verdict(run.summary["f1_micro"], run.yardsticks).sentence in out.replace("\n", " ")
+
+
+def test_without_yardsticks_there_is_no_verdict(capsys):
+    train_and_show(started(yardsticks=False))
+    out = capsys.readouterr().out
+    assert "majority" not in out
+    assert "yardstick" not in out.replace("settings: epochs 3, yardsticks no", "")
+
+
+def test_the_best_of_each_column_is_bold():
+    run = Run(Config.checked(SMALL | {"epochs": 1}))
+    summary = run.train()
+    console = Console(force_terminal=True, color_system="standard", width=120, record=True, file=io.StringIO())
+    _print_results(run, summary, console)
+    text = console.export_text(styles=True)
+    best = max([summary["f1_micro"][0], *(scores["f1_micro"] for scores in run.yardsticks.values())])
+    assert f"\x1b[1m{100 * best:.2f}\x1b[0m" in text
+    worst = run.yardsticks["majority class"]["f1_micro"]
+    assert f"\x1b[1m{100 * worst:.2f}\x1b[0m" not in text
 
 
 def test_one_seed_has_no_deviation_and_without_a_folder_nothing_is_written(capsys):
@@ -62,7 +98,7 @@ def stopping(monkeypatch, signals):
             for number in signals:
                 signal.raise_signal(number)
 
-    monkeypatch.setattr(Run, "train", lambda run, progress: train(run, stop))
+    monkeypatch.setattr(Run, "train", lambda run, *_: train(run, stop))
 
 
 @pytest.mark.parametrize(
@@ -78,3 +114,57 @@ def test_an_interruption_before_anything_is_written_says_so(monkeypatch, tmp_pat
     stopping(monkeypatch, [signal.SIGTERM])
     with pytest.raises(ValueError, match="interrupted before training began; nothing was written"):
         train_and_show(started())
+
+
+# --- costs ---------------------------------------------------------------------------------------------------------------
+
+
+class Keyboard(io.StringIO):
+    """Somebody at a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def at_terminal(monkeypatch, answers):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes this for a terminal
+    monkeypatch.setattr(sys, "stdin", Keyboard(answers))
+    monkeypatch.setattr(running, "HOUR", 0)
+
+
+def test_the_cost_is_told_in_one_line_after_the_first_epochs(capsys, tmp_path):
+    train_and_show(started(tmp_path / "run", epochs=20, seeds=3))
+    lines = [line for line in capsys.readouterr().out.splitlines() if "estimate" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("  estimate: about ")
+    assert " for 20 epochs of 3 seeds" in lines[0]
+
+
+def test_without_a_terminal_a_long_training_needs_yes(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(running, "HOUR", 0)
+    with pytest.raises(
+        Declined, match=r"^not trained, as it would take about .*; to train it without being asked, give --yes$"
+    ):
+        train_and_show(started(tmp_path / "run", epochs=20))
+    assert list(tmp_path.iterdir()) == []
+    train_and_show(started(tmp_path / "run", epochs=20), yes=True)
+    assert (tmp_path / "run" / "results.json").is_file()
+
+
+@pytest.mark.parametrize("answer", ["y", "n", ""])
+def test_at_a_terminal_a_long_training_is_asked_about(monkeypatch, capsys, tmp_path, answer):
+    at_terminal(monkeypatch, f"{answer}\n")
+    if answer == "y":
+        train_and_show(started(tmp_path / "run", epochs=20))
+    else:
+        with pytest.raises(Declined):
+            train_and_show(started(tmp_path / "run", epochs=20))
+    assert "Train for so long?" in capsys.readouterr().out
+    assert (tmp_path / "run").exists() == (answer == "y")
+
+
+def test_a_refitted_run_says_what_its_scores_are_of(capsys, tmp_path):
+    run = train_and_show(started(tmp_path / "run", refit=True, seeds=2))
+    out = capsys.readouterr().out
+    epochs = ", ".join(str(result["best_epoch"]) for result in run.results)
+    assert f"Model and embedding were then trained again on all labelled nodes (epochs: {epochs}); the scores are of" in out

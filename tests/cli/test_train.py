@@ -4,6 +4,7 @@ import json
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -36,14 +37,14 @@ def test_train_writes_a_run_and_shows_its_scores(here, command, task, data, scor
     assert list(results["summary"]) == scores
     for name, value in results["summary"].items():
         percent = 1 if "distortion" in name else 100
-        line = next(line for line in out.splitlines() if f"│ {name} " in line)
-        assert f"{percent * value['mean']:.2f} ± {percent * value['std']:.2f}" in line
+        assert f"{percent * value['mean']:.2f} ± {percent * value['std']:.2f}" in out
     files = ["config.yaml", "environment.json", "graph.npz", "metrics.jsonl", "results.json", "split.safetensors"]
     assert names(here / "run") == sorted([*files, "checkpoints", "weights", "embeddings"])
     for seed in (0, 1):
         assert (here / "run" / "weights" / f"seed-{seed}.safetensors").is_file()
         assert (here / "run" / "embeddings" / f"seed-{seed}.npz").is_file()
-    assert command.works("resume", "run").splitlines()[2:] == out.splitlines()[2:]
+    shown, again = (text[text.index(" (2 seeds, mean") :] for text in (out, command.works("resume", "run")))
+    assert again == shown
 
 
 def test_train_reads_own_files_and_keeps_their_names(here, command):
@@ -66,6 +67,70 @@ def test_train_reads_own_files_and_keeps_their_names(here, command):
     (here / "in" / "friends.csv").write_text("ann,bob\n" + "".join(f"{a},{b}\n" for a, b in edges[1:-1]))
     (here / "in" / "people.csv").unlink()
     assert "12 nodes, 30 edges, 2 features" in command.works("resume", "run")  # it keeps its own graph
+
+
+def test_train_takes_columns_parquet_and_splits_of_files(here, command):
+    people = [f"p{k:02d}" for k in range(24)]
+    edges = [(a, b) for k, a in enumerate(people) for b in people[k + 1 : k + 4]]
+    frame = pd.DataFrame(
+        [(k, a, b, 1 + k % 3) for k, (a, b) in enumerate(edges)], columns=["order", "buyer", "seller", "amount"]
+    )
+    frame.to_csv("orders.csv", index=False)
+    frame.to_parquet("orders.parquet")
+    pd.DataFrame({"id": people, "age": np.arange(24.0), "size": 1.0}).to_parquet("people.parquet")
+    pd.DataFrame({"id": people, "team": [f"t{k % 2}" for k in range(24)]}).to_parquet("teams.parquet")
+    named = ("--source", "buyer", "--target", "seller")
+
+    split = pd.DataFrame([(a, b, "val" if k % 8 == 0 else "test") for k, (a, b) in enumerate(edges) if k % 4 == 0])
+    split.to_csv("links.tsv", sep="\t", index=False, header=["source", "target", "part"])
+    out = command.works("train", "links", "--data", "orders.csv", *named, "--split", "links.tsv", *SMALL, "--out", "links")
+    assert "24 nodes, 66 edges" in out
+    assert "columns 'order', 'amount' ignored" in out
+    assert "49 train, 9 val, 8 test edges; 9 and 8 non-edges" in out
+    (here / "links.tsv").unlink()
+    (here / "orders.csv").unlink()
+    assert command.works("resume", "links").splitlines()[2:] == out.splitlines()[2:]  # its folder is enough
+
+    pd.DataFrame({"id": people, "part": ["train", "val", "test"] * 8}).to_parquet("nodes.parquet")
+    files = ("--data", "orders.parquet", *named, "--weight", "4", "--features", "people.parquet", "--labels", "teams.parquet")
+    out = command.works("train", "classification", *files, "--split", "nodes.parquet", *SMALL, "--out", "file")
+    assert "24 nodes, 66 edges, 2 features" in out
+    assert "8 train, 8 val, 8 test nodes" in out
+    out = command.works("train", "classification", *files, "--val", "0.25", "--test", "0.5", *SMALL, "--out", "shares")
+    assert "split drawn by val and test: 6 train, 6 val, 12 test nodes" in out
+    assert command.works("resume", "shares").splitlines()[2:] == out.splitlines()[2:]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("links", "--data", "o.csv", "--source", "buyr", "--target", "seller"),
+            "no column 'buyr' for the source; did you mean",
+        ),
+        (("links", "--data", "o.csv", "--source", "buyer"), "source and target must be named together"),
+        (("links", "--data", "one.csv"), "one.csv has 1 column: expected two ids and perhaps a weight"),
+        (
+            ("links", "--data", "cycle", "--weight", "w"),
+            "weight names a column of a table, but the graph is the data set cycle",
+        ),
+        (("links", "--data", "g.pkl"), "g.pkl is a pickle, which is never read"),
+        (("links", "--data", "cycle", "--split", "none.csv"), "no file none.csv"),
+        (("links", "--data", "cycle", "--split", "one.csv"), "one.csv has 1 column: expected three, source, target and part"),
+        (("links", "--data", "cycle", "--split", "s.csv"), "s.csv, line 2: no node 999 in the graph, whose nodes are 0 to"),
+        (("links", "--data", "cycle", "--split", "s.csv", "--val", "0.3"), "val has no effect beside split"),
+        (("classification", "--data", "stochastic-block", "--split", "s.csv"), "s.csv has 3 columns: expected two, the id"),
+        (("classification", "--data", "stochastic-block", "--val", "0.5", "--test", "0.5"), "shares with val + test < 1"),
+        (("reconstruction", "--data", "cycle", "--val", "0.5"), "No such option: --val"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_tables_and_splits_are_said_in_one_line(here, command, arguments, said):
+    (here / "o.csv").write_text("order,buyer,seller\n1,a,b\n2,b,c\n")
+    (here / "one.csv").write_text("a\nb\n")
+    (here / "s.csv").write_text("0,1,val\n1,999,test\n")
+    (here / "g.pkl").write_bytes(b"\x80")
+    assert said in command.fails("train", *arguments, *SMALL)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +236,7 @@ CASES = {
     ),
     "label of nobody": (
         ("train", "classification", "--data", "graph.csv", "--labels", "labels.csv"),
-        "labels.csv, line 4: node 99 has a label, but is not in the graph",
+        "labels.csv, line 4: no node 99 in the graph, whose nodes are 0 to",
     ),
     "no labels": (("train", "classification", "--data", "cycle"), "classification needs labels, but cycle has none"),
     "unknown space": ((*LINKS, "--data", "cycle", "--space", "R10"), "unknown space 'R10': expected E10, H10"),
@@ -243,7 +308,7 @@ def test_the_real_process_says_it_too(command, here):
 
 
 def test_auto_has_a_space_chosen(command, here, monkeypatch):
-    from qgcn.manifolds import candidate_spaces
+    from qgcn.manifolds import spaces_of_dimension
     from qgcn.tasks import LinkPrediction, Rung
 
     monkeypatch.setattr(LinkPrediction, "rungs", (Rung(1, 2, 1),))
@@ -252,5 +317,32 @@ def test_auto_has_a_space_chosen(command, here, monkeypatch):
     )
     assert "auto:2: " in out
     config = (here / "run" / "config.yaml").read_text()
-    assert any(f"space: {name}\n" in config for name in candidate_spaces(2))
+    assert any(f"space: {name}\n" in config for name in spaces_of_dimension(2, twins=True))
     assert "space must be auto:DIM" in command.fails("train", "links", "--data", "cycle", "--space", "auto:x")
+
+
+@pytest.mark.parametrize("flag", ["--target-map", "--target-score"])
+def test_auto_takes_the_fewest_dimensions_that_reach_a_score(command, here, monkeypatch, flag):
+    from qgcn.tasks import Reconstruction, Rung
+
+    monkeypatch.setattr(Reconstruction, "rungs", (Rung(1, 40, 1),))
+    (here / "square.csv").write_text("0,1\n1,2\n2,3\n3,0\n")
+    out = command.works(
+        "train", "reconstruction", "--data", "square.csv", "--space", "auto:4", flag, "0.9", "--epochs", "100", "--out", "run"
+    )
+    assert "2 dimensions are the fewest found to reach mAP 90" in out
+    assert "space: S2\n" in (here / "run" / "config.yaml").read_text()
+    assert "in S2 (spherical, 2 dimensions), cpu" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--space", "auto", "--target-map", "99"), "target must be above 0 and at most 1, such as 0.99, got 99"),
+        (("--space", "H4", "--target-map", "0.9"), "a target score needs --space auto or auto:DIM, got H4"),
+        (("--target-score", "0.9"), "a target score needs --space auto or auto:DIM, got no space"),
+        (("--space", "auto", "--target-roc-auc", "0.9"), "--target-roc-auc"),
+    ],
+)
+def test_a_target_that_cannot_be_is_refused(command, arguments, message):
+    assert message in command.fails("train", "reconstruction", "--data", "cycle", *arguments, "--out", "run")

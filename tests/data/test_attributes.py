@@ -2,7 +2,9 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 import torch
 
 from graphs import pairs
@@ -94,7 +96,7 @@ def test_arrays_do_not_fit_named_nodes(write):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ("a,1\nq,2\n", r"l\.csv, line 2: node 'q' has a label, but is not in the graph$"),
+        ("a,1\nq,2\n", r"l\.csv, line 2: no node 'q' in the graph$"),
         ("a,1\na,2\n", r"l\.csv, line 2: node 'a' is given a second time$"),
         ("a\nb\n", r"l\.csv has 1 column: expected two, the id of a node and its label$"),
         ("a,1,2\n", r"l\.csv has 3 columns"),
@@ -110,3 +112,77 @@ def test_bad_labels_are_refused(write, labels, message):
 def test_integer_ids_refuse_names(write):
     with pytest.raises(ValueError, match=r"l\.csv, line 3: node 'x' is not in the graph, whose ids are integers"):
         read_graph(write("0,1\n1,2\n"), labels=write("id,label\n0,a\nx,b\n", "l.csv"))
+
+
+# --- no label ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "y", "classes"),
+    [
+        (["x", None, "y", "x"], [0, -1, 1, 0], ["x", "y"]),
+        (["x", -1, "y", "x"], [0, -1, 1, 0], ["x", "y"]),
+        (["x", "", "y", "-1"], [1, -1, 2, 0], ["-1", "x", "y"]),
+        (np.array(["x", -1, "y", "x"], dtype=object), [0, -1, 1, 0], ["x", "y"]),
+        (pd.Series(["x", None, "y", "x"]), [0, -1, 1, 0], ["x", "y"]),
+        (pd.Series([3, None, 5, 3], dtype="Int64"), [0, -1, 1, 0], ["3", "5"]),
+        ([3, None, 5, 3], [0, -1, 1, 0], ["3", "5"]),
+        ((3, -1, 5, 3), [0, -1, 1, 0], ["3", "5"]),
+        (np.array([3, np.nan, 5, 3]), [0, -1, 1, 0], ["3", "5"]),
+        (np.array([[3], [-1], [5], [3]]), [0, -1, 1, 0], ["3", "5"]),
+        (np.array([[0, 1, 0], [0, 0, 0], [0, 0, 1], [0, 1, 0]]), [0, -1, 1, 0], ["1", "2"]),
+        (sp.csr_matrix(np.array([[0, 1], [0, 0], [1, 0], [0, 1]])), [1, -1, 0, 1], ["0", "1"]),
+        (torch.tensor([3, -1, 5, 3]), [0, -1, 1, 0], ["3", "5"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_no_label_can_be_written_in_every_usual_way(labels, y, classes):
+    data = read_graph(nx.cycle_graph(4), labels=labels)
+    assert data.y.tolist() == y
+    assert data.classes == classes
+    masks = data.train_mask | data.val_mask | data.test_mask
+    assert masks.tolist() == [number >= 0 for number in y]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["x", 1.5, "y", "x"], "^labels must hold integers or strings, got float, str$"),
+        (["x", 3, "y", "x"], "^labels must hold integers or strings, got int, str$"),
+        ([None] * 4, "^labels has no label at all$"),
+        (np.array([0.5, 1, 2, 3]), "^labels must hold integers or strings, got float64$"),
+        (np.ones((4, 2)), r"^labels must have shape \(N,\), or \(N, C\) with a single 1 in a row, which row 0 has not$"),
+        (2 * np.eye(4), r"a single 1 in a row, which row 0 has not$"),
+        (np.ones((4, 2, 2)), r"^labels must have shape \(N,\), got \(4, 2, 2\)$"),
+        (7, "^labels must be an array of numbers or strings, got int$"),
+        (["x", None], "^labels must have one row for each of the 4 nodes, got 2$"),
+        ("l.pkl", r"^l\.pkl is a pickle, which is never read, .* numpy\.save\('labels\.npy', y\)$"),
+        ("l.pdf", r"^cannot read labels from l\.pdf: expected one of \.csv, .* \.parquet, \.pq, \.npy or \.npz$"),
+    ],
+    ids=str,
+)
+def test_labels_that_are_none_are_refused(labels, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        read_graph(nx.cycle_graph(4), labels=labels)
+    assert "\n" not in str(caught.value)
+
+
+def test_matrices_of_scipy_are_read_from_files(tmp_path):
+    x, y = sp.random_array((4, 6), density=0.5, rng=0), np.eye(4)[:, [0, 0, 1, 2]]
+    graph = sp.csr_matrix(np.roll(np.eye(4), 1, axis=1) * 2)
+    for name, matrix in (("graph", graph), ("x", x), ("y", sp.csr_matrix(y.T[[0, 1, 2, 3]]))):
+        sp.save_npz(tmp_path / f"{name}.npz", sp.csr_matrix(matrix))
+    data = read_graph(tmp_path / "graph.npz", features=tmp_path / "x.npz", labels=tmp_path / "y.npz")
+    torch.testing.assert_close(data.x, torch.tensor(x.toarray()).float())
+    assert data.y.tolist() == [0, 0, 1, 2]
+    assert data.edge_weight.tolist() == [2.0] * 4
+
+
+def test_a_pickle_of_features_is_refused(write):
+    for name in ("x.pkl", "x.pt", "x.joblib"):
+        with pytest.raises(ValueError, match=r"is a pickle, which is never read, .* numpy\.save\('features\.npy', x\)"):
+            read_graph(nx.cycle_graph(3), features=write(b"", name))
+    objects = write(b"", "o.npy")
+    np.save(objects, np.array([[{}]], dtype=object))
+    with pytest.raises(ValueError, match=r"o\.npy holds pickled Python objects, which are never read"):
+        read_graph(nx.cycle_graph(3), features=objects)

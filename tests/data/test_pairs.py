@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qgcn.data.pairs import draw_other_keys, keys_to_pairs, pairs_to_keys
+from qgcn.data.pairs import draw_other_keys, keys_of, keys_to_pairs, pairs_to_keys
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 11])
@@ -14,6 +14,7 @@ def test_pairs_and_keys_are_inverse(nodes):
     pairs = keys_to_pairs(keys, nodes)
     assert pairs.T.tolist() == [[i, j] for i in range(nodes) for j in range(i + 1, nodes)]
     np.testing.assert_array_equal(pairs_to_keys(pairs, nodes), keys)
+    np.testing.assert_array_equal(keys_of(pairs[::-1, ::-1], nodes), keys[::-1])  # in the order given
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=40))

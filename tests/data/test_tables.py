@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qgcn.data.tables import read_arrays, read_bytes, read_table, sparse_from, suffix_of
+from qgcn.data.tables import read_arrays, read_bytes, read_table, refuse_pickle, sparse_from, suffix_of
 
 
 def fields(table):
@@ -31,6 +31,7 @@ def fields(table):
         ('"a, b" , c\n# "\nd,"e"\n', [["a, b", "d"], ["c", "e"]], [1, 3]),
         ("é,東京\nC# club,%\n", [["é", "C# club"], ["東京", "%"]], [1, 2]),
         ("alone\n", [["alone"]], [1]),
+        ('a,"b\n# c\n"\n# x\n"d",e\n', [["a", "d"], ["b\n# c", "e"]], [1, 5]),
     ],
 )
 def test_fields_and_lines_are_found(write, text, columns, lines):
@@ -62,7 +63,8 @@ def test_fields_survive_a_round_trip(tmp_path_factory, rows, mark):
         (b"a,b\n\xff\xfe,c\n", r"graph\.csv, line 2: not UTF-8 text \(byte 0xff\)$"),
         (b"\x89PNG\r\n\x00\x01", r"graph\.csv is not a text file: it has a zero byte in line 2$"),
         ('a,b\n"b,c\n', r"graph\.csv, line 2: 1 column, but line 1 has 2$"),
-        ('a,b\n"b,c\nd",e\n', r"graph\.csv: a quoted field runs over the end of its line$"),
+        ('a,b\nc,"d\ne,f\ng,"h\n', r"graph\.csv, line 2: a quoted field is not closed"),
+        (f'a,"{"b" * 200_000}"\n', r"graph\.csv, line 1: a quoted field is not closed: field larger"),
     ],
 )
 def test_what_is_no_table_is_refused_in_one_line(write, content, message):
@@ -106,7 +108,9 @@ def test_numbers_are_parsed_and_the_bad_one_is_named(write):
 
 def test_rows_keep_their_lines(write):
     table = read_table(write("id,n\n# x\na,1\nb,2\n"))
-    rest = table.without_header()
+    rest = table.headed()
+    assert rest.head == ("id", "n")
+    assert rest.headed() is rest
     assert fields(rest) == [["a", "b"], ["1", "2"]]
     assert rest.at(1).endswith("graph.csv, line 4")
     assert fields(table.row(1)) == [["a"], ["1"]]
@@ -131,3 +135,17 @@ def test_arrays_and_matrices_are_read_and_pickles_are_not(tmp_path):
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object))
     with pytest.raises(ValueError, match=r"o\.npy holds pickled Python objects, which are never read"):
         read_arrays(tmp_path / "o.npy")
+
+
+def test_pickles_are_refused_with_the_way_to_convert_them():
+    for name, what, call in [
+        ("g.pickle", "a graph", "networkx.write_graphml(graph, 'graph.graphml')"),
+        ("x.joblib", "features", "numpy.save('features.npy', x)"),
+        ("y.pth", "labels", "numpy.save('labels.npy', y)"),
+        ("s.p", "a split", "to_csv('split.csv', index=False)"),
+    ]:
+        with pytest.raises(ValueError, match="is a pickle, which is never read") as caught:
+            refuse_pickle(Path(name), what)
+        assert call in str(caught.value)
+        assert "\n" not in str(caught.value)
+    refuse_pickle(Path("graph.csv"), "a graph")

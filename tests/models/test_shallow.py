@@ -88,6 +88,8 @@ def test_time_brings_freedom_and_moves_little():
         assert (after - before).norm() < 0.1 * before.norm()
     assert (net.tangent()[:, [1, 2]] != 0).all()
     assert net.settled(10) == 2
+    assert model("Q5,3", confine=1.0).settled(10) == 0  # never released
+    assert model("Q5,1", confine=0.2).settled(10) == 0  # nothing to release
 
 
 def test_what_a_model_is_can_be_saved():

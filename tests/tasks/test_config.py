@@ -59,6 +59,12 @@ def test_config_survives_yaml(tmp_path):
             "aggregation in c.yaml: the model shallow has no",
         ),
         ({"model": "shallow", "task": "reconstruction", "layers": 3}, "layers in c.yaml: the model shallow has no"),
+        ({"source": 1.5}, "source in c.yaml: input should be"),
+        ({"task": "reconstruction", "split": "s.csv"}, "split in c.yaml is a setting of classification and links, not of rec"),
+        (
+            {"task": "reconstruction", "val": 0.3},
+            "val in c.yaml is a setting of classification and links, not of reconstruction",
+        ),
         ({"convolve": 0.1}, "the key 'convolve' in c.yaml is gone, coordinates are not smoothed"),
     ],
 )
@@ -67,6 +73,12 @@ def test_config_names_what_is_wrong(values, expected):
         Config.checked(LEAST | values, "c.yaml")
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_columns_are_names_or_numbers_and_belong_to_the_problem():
+    config = Config.checked(LEAST | {"source": "buyer", "target": 3, "weight": "4"})
+    assert (config.source, config.target, config.weight) == ("buyer", 3, "4")
+    assert {"source", "target", "weight", "val", "test", "split"} <= set(config.of_problem())
 
 
 def test_config_names_the_file_only_for_what_is_in_it():

@@ -53,6 +53,40 @@ def test_training_negatives_never_hit_an_edge_or_a_held_out_pair():
     assert task.targets("train")[0] is links.train
 
 
+@pytest.mark.parametrize("protocol", ["leak-free", "hgcn"])
+def test_a_file_says_which_edges_are_held_out_and_is_not_needed_again(tmp_path, protocol):
+    drawn = problem(LinkPrediction, graph(), val=0.1, test=0.2, split_seed=4).links
+    path = tmp_path / "split.csv"
+    held = [(part, pair) for part in ("val", "test") for pair in getattr(drawn, part).t().tolist()]
+    path.write_text("source,target,part\n" + "".join(f"{b},{a},{part}\n" for part, (a, b) in held))
+    task = problem(LinkPrediction, graph(), split=str(path), protocol=protocol)
+    for part in ("train", "val", "test"):
+        assert undirected(getattr(task.links, part)) == undirected(getattr(drawn, part))
+    sizes = f"{drawn.train.shape[1]} train, {drawn.val.shape[1]} val, {drawn.test.shape[1]} test edges"
+    others = f"{drawn.val.shape[1]} and {drawn.test.shape[1]} non-edges"
+    assert task.remarks() == [f"split read from {path}: {sizes}; {others}"]
+    path.unlink()
+    again = LinkPrediction(graph(), task.config, split=task.split)
+    assert torch.equal(again.links.test_negative, task.links.test_negative)
+    assert again.links.protocol == protocol
+
+
+def test_held_out_edges_are_scored_against_as_many_non_edges_as_a_file_lists(tmp_path):
+    links = problem(LinkPrediction, graph(), val=0.1, test=0.2).links
+    rows = [(part, pair) for part in ("val", "test") for pair in getattr(links, part).t().tolist()]
+    rows += [("test_negative", pair) for pair in links.test_negative[:, :7].t().tolist()]
+    path = tmp_path / "split.csv"
+    path.write_text("".join(f"{a},{b},{part}\n" for part, (a, b) in rows))
+    task = problem(LinkPrediction, graph(), split=str(path))
+    count = links.test.shape[1]
+    (pairs,) = task.targets("test")
+    assert pairs.shape == (2, count + 7)
+    scores = task.score(torch.cat((torch.ones(count), torch.zeros(7))), "test", None)
+    assert scores["roc_auc"] == scores["average_precision"] == scores["mrr"] == 1
+    trainer, _ = trained([0], graph(), split=str(path))
+    assert 0 <= trainer.results()[0]["test"]["roc_auc"] <= 1
+
+
 def test_the_protocol_of_the_hyperbolic_literature_draws_held_out_pairs_too():
     task = problem(LinkPrediction, graph(), protocol="hgcn", val=0.1, test=0.2)
     drawn = set()
@@ -124,6 +158,25 @@ def test_scores_have_the_documented_keys_and_values():
         task.score(perfect, "train", None)
 
 
+# --- with nothing held out -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", ["leak-free", "hgcn"])
+def test_refitted_all_edges_are_learned_and_messages_pass_along_them(protocol):
+    task = problem(LinkPrediction, graph(), space="Q3,2", protocol=protocol, degree_features=True)
+    again = task.refitted()
+    edges = undirected(task.data.edge_index)
+    assert undirected(again.links.train) == edges != undirected(task.links.train)
+    assert again.links.train.shape[1] == len(edges)  # each once
+    assert undirected(again.links.message) == edges
+    assert again.links.message.shape[1] == 2 * len(edges)
+    assert undirected(again.graph.edge_index[:, again.graph.edge_index[0] != again.graph.edge_index[1]]) == edges
+    assert again.in_features == task.in_features
+    assert undirected(task.links.test) & edges  # the problem itself is as it was
+    drawn = undirected(again.links.negatives.sample(20_000, generator(0)))
+    assert len(drawn) == 32 * 31 // 2 - len(edges)  # every pair that is no edge
+
+
 # --- training ----------------------------------------------------------------------------------------------------------
 
 
@@ -138,7 +191,7 @@ def test_the_loss_is_finite_and_falls(options):
     assert values.isfinite().all()
     assert values[-5:].median() < 0.9 * values[:3].mean()
     (result,) = trainer.results()
-    assert result["val"]["roc_auc"] == pytest.approx(trainer.best_score.item())
+    assert result["network"]["val"]["roc_auc"] == pytest.approx(trainer.best_score.item())
     assert {"roc_auc", "average_precision", "mrr"} <= set(result["test"])
     assert trainer.best_score.item() > 0.55
 
@@ -186,6 +239,8 @@ def test_predictions_of_a_seed_do_not_depend_on_the_others_of_the_batch():
         ({"protocol": "leaky"}, "protocol: input should be 'leak-free' or 'hgcn', got 'leaky'"),
         ({"val": 0.6, "test": 0.5}, r"val \+ test < 1"),
         ({"val": 1e-3}, "need at least 1000 edges"),
+        ({"split": "s.csv", "val": 0.2}, "val has no effect beside split, whose file says what is held out"),
+        ({"split": "s.csv", "test": 0.2}, "test has no effect beside split"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, match):
@@ -201,3 +256,38 @@ def test_degree_features_count_training_edges_only():
     assert torch.equal(columns.argmax(1), train)
     everything = torch.bincount(given.edge_index[0], minlength=32).minimum(torch.tensor(5))
     assert not torch.equal(columns.argmax(1), everything)
+
+
+# --- yardsticks ----------------------------------------------------------------------------------------------------------
+
+
+def test_yardsticks_score_the_test_pairs_by_training_edges_alone():
+    import networkx as nx
+
+    task = problem(LinkPrediction, graph(), val=0.1, test=0.2)
+    found = {name: score() for name, score in task.yardsticks().items()}
+    assert list(found) == [
+        "common neighbours",
+        "Adamic-Adar",
+        "preferential attachment",
+        "spectral embedding",
+        "truncated SVD",
+    ]
+    training = nx.Graph()
+    training.add_nodes_from(range(32))
+    training.add_edges_from(task.links.train.t().tolist())
+    pairs = task.targets("test")[0].t().tolist()
+    scores = torch.tensor([score for *_, score in nx.adamic_adar_index(training, pairs)])
+    assert found["Adamic-Adar"] == pytest.approx(task.score(scores, "test", None))
+    assert all(scores.keys() == found["Adamic-Adar"].keys() for scores in found.values())
+    assert all(found[name]["roc_auc"] > 0.55 for name in ("spectral embedding", "truncated SVD"))  # two blocks
+
+
+def test_a_spectral_yardstick_takes_negative_eigenvalues_where_they_help():
+    """A bipartite graph, in which neighbours have nothing in common: all of it is in the sign of the eigenvalues."""
+    left, right = torch.meshgrid(torch.arange(20), torch.arange(20, 40), indexing="ij")
+    kept = torch.rand(20, 20, generator=generator(0)) < 0.8
+    edges = torch.stack((left[kept], right[kept]))
+    task = problem(LinkPrediction, Data(edge_index=edges, num_nodes=40), val=0.2, test=0.2)
+    found = {name: score()["roc_auc"] for name, score in task.yardsticks().items()}
+    assert found["common neighbours"] < 0.5 < 0.7 < found["truncated SVD"]

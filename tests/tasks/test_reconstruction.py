@@ -8,7 +8,7 @@ from torch_geometric.utils import to_networkx
 
 from cases import generator, problem, train
 from qgcn import data, kernels, metrics, parse_space
-from qgcn.tasks import Reconstruction
+from qgcn.tasks import Reconstruction, reconstruction
 from qgcn.tasks.reconstruction import OBJECTIVES
 
 
@@ -164,3 +164,54 @@ def test_a_model_that_was_still_held_back_is_not_chosen():
     assert trainer.best_epoch.item() > trainer.predictor.encoder.settled(60)
     points, _ = trainer.embedding(0)
     assert (points[:, 1] != 0).all()
+
+
+# --- yardsticks ----------------------------------------------------------------------------------------------------------
+
+
+def test_yardsticks_are_random_points_and_a_spectral_embedding():
+    cliques = networkx.disjoint_union_all([networkx.complete_graph(6) for _ in range(4)])
+    task = problem(Reconstruction, data.read_graph(cliques), space="Q3,2")
+    state = torch.get_rng_state()
+    found = {name: score() for name, score in task.yardsticks().items()}
+    assert torch.equal(torch.get_rng_state(), state)
+    assert found["spectral embedding"] == {"map": 1.0}  # each clique in a place of its own
+    assert 5 / 23 < found["random points"]["map"] < 0.5  # a sixth of all points are neighbours
+    assert {name: score() for name, score in task.yardsticks().items()} == found
+
+
+def test_a_large_graph_has_no_yardsticks_and_says_so(monkeypatch):
+    assert problem(Reconstruction, graph()).remarks() == []
+    monkeypatch.setattr("qgcn.tasks.reconstruction.LARGE", 5)
+    task = problem(Reconstruction, graph())
+    assert task.yardsticks() == {}
+    assert task.remarks() == ["no yardsticks: the graph has more than 5 nodes"]
+    assert problem(Reconstruction, graph(), yardsticks=False).remarks() == []
+
+
+@pytest.mark.parametrize("space", ["H6", "Q6,2"])
+def test_training_ends_where_nothing_is_left_to_gain_and_learns_the_same(space, monkeypatch):
+    stopped, _ = trained(epochs=200, eval_every=10, space=space)
+    settled = stopped.predictor.encoder.settled(200)
+    assert settled == (40 if space == "Q6,2" else 0)
+    assert stopped.best_score.item() == 1
+    assert stopped.epoch == stopped.best_epoch.item() < 200
+    assert stopped.epoch > settled
+    assert stopped.finished
+    monkeypatch.setattr(Reconstruction, "best_possible", None)
+    whole, _ = trained(epochs=200, eval_every=10, space=space)
+    assert whole.epoch == 200
+    assert whole.best_epoch.item() == stopped.epoch
+    assert all(torch.equal(tensor, whole.best_parameters[name]) for name, tensor in stopped.best_parameters.items())
+
+
+def test_a_long_step_is_not_recorded_and_is_timed_by_a_part(monkeypatch):
+    task = problem(Reconstruction, graph(), space="Q3,2")
+    assert task.is_static
+    assert task.seconds_of_step(task.build_predictor()) is None
+    monkeypatch.setattr(reconstruction, "LONG", 2)
+    monkeypatch.setattr(reconstruction, "RECORDED", 2)
+    assert not task.is_static
+    assert all(seconds > 0 for seconds in task.seconds_of_step(task.build_predictor()))
+    pairs = problem(Reconstruction, graph(), space="Q3,2", objective="distortion")
+    assert pairs.seconds_of_step(pairs.build_predictor()) is None

@@ -155,3 +155,15 @@ def test_a_split_is_not_reconfigured():
     made, other = (problem(LinkPrediction, graph(), protocol=name) for name in ("leak-free", "hgcn"))
     with pytest.raises(ValueError, match="protocol is fixed by the problem"):
         made.reconfigured(other.config)
+
+
+def test_a_problem_with_nothing_held_out_is_built_where_there_is_one(kind):
+    if kind.everything:
+        again = problem(kind, graph(), space="Q2,2", refit=True).refitted()
+        assert type(again) is kind
+        assert again.config.refit
+    else:
+        with pytest.raises(ValueError, match=rf"^refit does nothing for {kind.name}: nothing is held out; leave it out$"):
+            problem(kind, graph(), space="Q2,2", refit=True)
+        with pytest.raises(ValueError, match="does not say what a model is refitted on"):
+            problem(kind, graph(), space="Q2,2").refitted()

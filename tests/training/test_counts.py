@@ -71,7 +71,7 @@ def test_classification_builds_no_more_models_than_it_trains(counted, tmp_path, 
 def test_a_space_is_chosen_on_one_reading_one_split_and_one_adjacency(edges, counted, monkeypatch):
     monkeypatch.setattr(LinkPrediction, "rungs", (Rung(1, 2, 1), Rung(1 / 3, 3, 2)))
     run("train", "links", "--data", edges, "--space", "auto:4", "--epochs", "3", "--seeds", "2", "--out", "run")
-    spaces, places = 10, 3  # four Q, E, H, S, three products; a third of them twice
+    spaces, places = 11, 3  # five Q, E, H, S, three products; a third of them twice
     trials = spaces + 2 * places
     assert counted == {"models": trials + 2, "built": trials + 2, "adjacencies": 1, "files": 1, "splits": 1}
 

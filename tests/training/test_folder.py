@@ -102,6 +102,12 @@ def test_results_are_read_back_and_damage_is_said(tmp_path):
     folder.write_results(scores)
     assert folder.finished
     assert folder.results() == scores
+    folder.write_results(scores | {"yardsticks": {"random": {"map": math.nan}}})
+    assert math.isnan(folder.results()["yardsticks"]["random"]["map"])
+    for wrong in ({"random": {"other": 0.5}}, {"random": {"map": "much"}}, {"random": 3}, []):
+        folder.write_results(scores | {"yardsticks": wrong})
+        with pytest.raises(ValueError, match=r"results\.json is damaged .*; delete it"):
+            folder.results()
     folder.write_results({"seeds": 3})
     with pytest.raises(ValueError, match=r"results\.json is damaged .*; delete it"):
         folder.results()

@@ -137,26 +137,6 @@ def test_a_seed_that_has_stopped_may_diverge_in_its_batch():
 # --- one step ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seeds", [(0,), (0, 1, 2)])
-@pytest.mark.parametrize("most", [0.01, 5.0, 1e6])
-def test_clip_is_that_of_torch_for_each_seed(seeds, most):
-    made = trainer(seeds)
-    torch.manual_seed(0)
-    for parameter in made.parameters.values():
-        parameter.grad = torch.randn_like(parameter)
-    given = {name: parameter.grad.clone() for name, parameter in made.parameters.items()}
-    made._clip(most)
-    for index in range(len(seeds)):
-        pick = (lambda tensor, index=index: tensor[index]) if made.batched else (lambda tensor: tensor)
-        twins = {}
-        for name, gradient in given.items():
-            twins[name] = torch.zeros_like(pick(gradient), requires_grad=True)
-            twins[name].grad = pick(gradient).clone()
-        torch.nn.utils.clip_grad_norm_(twins.values(), most)
-        for name, twin in twins.items():
-            torch.testing.assert_close(pick(made.parameters[name].grad), twin.grad)
-
-
 def test_curvatures_have_a_learning_rate_of_their_own():
     made = trainer(lr=0.02, curvature_lr=0.003, task="links")
     before = {name: parameter.detach().clone() for name, parameter in made.parameters.items()}

@@ -10,7 +10,16 @@ import pytest
 import torch
 
 from qgcn.training import Config
-from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, stop_signals
+from qgcn.training.machine import (
+    Stopped,
+    determinism,
+    environment_of,
+    fabric_of,
+    freed_memory_kept,
+    peak_memory,
+    signals_raise,
+    stop_signals,
+)
 
 
 def config(**settings):
@@ -38,6 +47,14 @@ def test_freed_memory_is_kept_while_a_run_goes_on_and_given_back_after_it():
 def test_freed_memory_kept_lets_errors_through():
     with pytest.raises(ValueError, match="told"), freed_memory_kept():
         raise ValueError("told")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="read from /proc")
+def test_peak_memory_is_the_most_that_was_held():
+    before = 4096 * resident()
+    held = torch.ones(2**26)  # 256 MiB
+    del held
+    assert peak_memory(torch.device("cpu")) > before + 0.9 * 2**28
 
 
 # --- device ------------------------------------------------------------------------------------------------------------
@@ -98,6 +115,32 @@ def test_a_signal_becomes_a_question_and_a_second_one_stops_at_once(number):
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_breaks_off_what_may_be_broken_off_and_nothing_else(number):
+    done = []
+    with stop_signals() as asked:
+        with asked.heard_at_once():
+            done.append("quiet")
+        with pytest.raises(Stopped), asked.heard_at_once():
+            signal.raise_signal(number)
+        assert asked()
+        done.append("outside")
+        with pytest.raises(Stopped), asked.heard_at_once():  # it has come before
+            done.append("never")
+        with pytest.raises(KeyboardInterrupt) as second:
+            signal.raise_signal(number)
+        assert second.type is KeyboardInterrupt
+    assert done == ["quiet", "outside"]
+
+
+def test_a_signal_after_a_block_that_may_be_broken_off_is_a_question_again():
+    with stop_signals() as asked:
+        with asked.heard_at_once():
+            pass
+        signal.raise_signal(signal.SIGTERM)
+        assert asked()
+
+
 def test_in_another_thread_signals_are_left_alone():
     before, heard = signal.getsignal(signal.SIGTERM), []
 
@@ -109,3 +152,23 @@ def test_in_another_thread_signals_are_left_alone():
     thread.start()
     thread.join()
     assert heard == [(False, True)]
+
+
+def test_signals_that_raise_are_given_back():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), signals_raise():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_signals_are_left_alone_outside_the_main_thread():
+    seen = []
+
+    def work():
+        with signals_raise():
+            seen.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGTERM)]

@@ -1,4 +1,4 @@
-"""What a parameter is for, told by the module that owns it."""
+"""Roles of parameters, told by the modules that own them; the optimiser and gradients that follow."""
 
 import pytest
 import torch
@@ -6,7 +6,8 @@ from torch import nn
 
 from qgcn import parse_space
 from qgcn.models import build
-from qgcn.training.parameters import parameter_roles
+from qgcn.training import Config
+from qgcn.training.parameters import build_optimiser, clip_gradients, parameter_roles
 
 
 class Owner(nn.Module):
@@ -56,3 +57,40 @@ def test_every_parameter_of_a_model_has_one_role():
     assert roles.keys() == dict(model.named_parameters()).keys()
     assert {role for name, role in roles.items() if ".space." in name} == {"curvature"}
     assert set(roles.values()) >= {"curvature", "weight"}
+
+
+def test_rate_and_decay_follow_the_role():
+    model = build("qgcn", 3, "Q2,2")
+    config = Config.checked(
+        {"task": "links", "data": "x", "lr": 0.02, "curvature_lr": 0.003, "weight_decay": 0.1, "adam_decay": 0.9}
+    )
+    parameters, roles = dict(model.named_parameters()), parameter_roles(model)
+    optimiser = build_optimiser(parameters, roles, config)
+    found = {id(each): group for group in optimiser.param_groups for each in group["params"]}
+    for name, parameter in parameters.items():
+        group = found.pop(id(parameter))
+        assert group["lr"] == group["initial_lr"] == (0.003 if roles[name] == "curvature" else 0.02)
+        assert group["weight_decay"] == (0.1 if roles[name] == "weight" else 0)
+        assert group["betas"] == (0.9, 0.9)
+    assert not found
+
+
+@pytest.mark.parametrize("models", [None, 3])
+@pytest.mark.parametrize("most", [0.01, 5.0, 1e6])
+def test_clip_is_that_of_torch_for_each_model(models, most):
+    generator = torch.Generator().manual_seed(0)
+    shapes = [(4, 2), (3,), ()]
+    parameters = [torch.zeros(shape if models is None else (models, *shape), requires_grad=True) for shape in shapes]
+    for parameter in parameters:
+        parameter.grad = torch.randn(parameter.shape, generator=generator)
+    given = [parameter.grad.clone() for parameter in parameters]
+    clip_gradients([*parameters, torch.zeros(2, requires_grad=True)], most, models)  # one without a gradient
+    for index in range(models or 1):
+        twins = []
+        for gradient in given:
+            one = gradient if models is None else gradient[index]
+            twins.append(torch.zeros_like(one, requires_grad=True))
+            twins[-1].grad = one.clone()
+        torch.nn.utils.clip_grad_norm_(twins, most)
+        for parameter, twin in zip(parameters, twins, strict=True):
+            torch.testing.assert_close(parameter.grad if models is None else parameter.grad[index], twin.grad)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from qgcn.training.recording import WARM_STEPS, Recording
+from qgcn.training.recording import AHEAD, WARM_STEPS, Backlog, Recording
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
@@ -29,3 +29,14 @@ def test_the_result_is_one_tensor_once_the_step_is_recorded():
     assert len({result.data_ptr() for result in results[WARM_STEPS:]}) == 1
     total.fill_(10)
     assert recording.step().item() == 11
+
+
+def test_few_steps_are_asked_for_in_advance():
+    backlog, matrix = Backlog(torch.device("cuda")), torch.randn(4096, 4096, device="cuda")
+    done = [torch.cuda.Event() for _ in range(12)]
+    for event in done:
+        for _ in range(5):
+            matrix = (matrix @ matrix).div_(100)
+        event.record()
+        backlog.add()
+    assert all(event.query() for event in done[:-AHEAD])

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from qgcn.data import load, read_graph
 from qgcn.data.store import save_graph
-from qgcn.training import Config, Diverged, Interrupted, Run, load_run, summarize
+from qgcn.training import Config, Diverged, Interrupted, Run, Trainer, load_run, summarize
 
 SMALL = {
     "device": "cpu",
@@ -75,7 +75,7 @@ def test_folder_holds_what_is_promised(finished):
     assert [result["seed"] for result in results["seeds"]] == [0, 1]
     for result in results["seeds"]:
         best = max(line["score"] for line in lines if line["seed"] == result["seed"])
-        assert result["val"]["f1_micro"] == pytest.approx(best)
+        assert result["network"]["val"]["f1_micro"] == pytest.approx(best)
     both = [result["test"]["accuracy"] for result in results["seeds"]]
     expected = {"mean": pytest.approx(np.mean(both)), "std": pytest.approx(np.std(both, ddof=1))}
     assert results["summary"]["accuracy"] == expected
@@ -242,7 +242,11 @@ def test_deterministic_runs_insist_and_give_back(settings):
 
 def test_progress_has_a_stage_for_each_group_of_seeds():
     told = []
-    Run(config(batch_seeds=False)).train(lambda stage, done=0, total=0, note="": told.append((stage, done, total, note)))
+    run = Run(config(batch_seeds=False))
+    run.train(lambda stage, done=0, total=0, note="": told.append((stage, done, total, note)))
+    measured = [(k, 3, name) for k, name in enumerate(run.yardsticks)]
+    assert [each[1:] for each in told if each[0] == "yardsticks"] == measured
+    told = told[: -len(measured)]
     assert [each[:3] for each in told] == [(f"seed {seed}", epoch, 4) for seed in (0, 1) for epoch in range(5)]
     assert told[0][3] == ""
     assert told[1][3].startswith("loss ")
@@ -335,7 +339,7 @@ def test_a_problem_with_other_settings_than_the_run_is_refused():
 
 def test_targets_that_are_no_classes_do_not_keep_a_graph_from_other_tasks():
     data = load("stochastic-block")
-    for y in (data.y.float().unsqueeze(1), torch.rand(240), torch.zeros(240, 3)):
+    for y in (data.y.unsqueeze(1) + 0.5, torch.rand(240), torch.zeros(240, 3)):
         given = data.clone()
         given.y = y
         assert Run(config(task="links", seeds=1, epochs=1), data=given).train()
@@ -366,3 +370,136 @@ def test_a_data_set_may_be_called_like_a_number_that_json_has_not(tmp_path):
     data = load("stochastic-block")
     Run.start(config(data="nan", epochs=1), tmp_path / "run", data).train()
     assert load_run(tmp_path / "run").config.data == "nan"
+
+
+# --- yardsticks ------------------------------------------------------------------------------------------------------------
+
+
+def test_results_hold_the_yardsticks_of_the_task(finished):
+    run = load_run(finished)
+    expected = {name: score() for name, score in run.task.yardsticks().items()}
+    assert len(expected) == 3
+    assert run.yardsticks == expected
+    assert json.loads((finished / "results.json").read_text())["yardsticks"] == expected
+
+
+def test_without_yardsticks_there_are_none_and_runs_of_earlier_versions_are_read(copied, tmp_path):
+    Run.start(config(yardsticks=False), tmp_path / "plain").train()
+    plain = json.loads((tmp_path / "plain" / "results.json").read_text())
+    assert "yardsticks" not in plain
+    earlier = json.loads((copied / "results.json").read_text())
+    del earlier["yardsticks"], earlier["config"]["yardsticks"]
+    (copied / "results.json").write_text(json.dumps(earlier))
+    assert load_run(copied).yardsticks == {}
+    assert load_run(copied).summary == load_run(tmp_path / "plain").summary
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_yardsticks_and_the_run_can_be_resumed(finished, tmp_path, number):
+    def stop(stage, done, total, note=""):
+        if stage == "yardsticks" and done == 1:
+            signal.raise_signal(number)
+
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt):
+        Run.start(config(), tmp_path / "run").train(stop)
+    assert signal.getsignal(number) is before
+    assert not (tmp_path / "run" / "results.json").exists()
+    load_run(tmp_path / "run").train()
+    assert (tmp_path / "run" / "results.json").read_bytes() == (finished / "results.json").read_bytes()
+
+
+def test_a_blend_is_compared_with_its_network_and_with_itself_without_the_network():
+    from qgcn.blending import blend, fit_weights
+
+    run = Run(config(task="links", seeds=1))
+    run.train()
+    assert list(run.yardsticks)[-1] == "blend without the network"
+    val, test = (run.task.terms(split) for split in ("val", "test"))
+    joined = torch.arange(len(val)) < len(val) // 2
+    logits = blend(test, fit_weights(val, joined.long()))
+    assert run.yardsticks["blend without the network"] == run.task.score(logits[:, 1] - logits[:, 0], "test", None)
+    assert run.network_summary["roc_auc"] == (run.results[0]["network"]["test"]["roc_auc"], 0.0)
+    alone = Run(config(task="links", seeds=1, blend=False))
+    alone.train()
+    assert "blend without the network" not in alone.yardsticks
+    assert alone.network_summary == {}
+
+
+# --- trained again on everything -----------------------------------------------------------------------------------------
+
+AGAIN = {"epochs": 12, "eval_every": 1, "dropout": 0.3, "schedule": "cosine", "lr": 0.05, "refit": True}
+
+
+@pytest.fixture(scope="module")
+def refitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("refitted")
+    for task in ("classification", "links"):
+        Run.start(config(task=task, **AGAIN), folder / task).train()
+    return folder
+
+
+@pytest.mark.parametrize("task", ["classification", "links"])
+def test_a_refitted_model_is_trained_on_everything_for_the_epochs_that_validation_chose(refitted, task):
+    run = load_run(refitted / task)
+    plain = Run(config(task=task, **AGAIN | {"refit": False}))
+    assert run.summary == plain.train()  # the scores are those of the model that some was held out from
+    epochs = [result["best_epoch"] for result in run.results]
+    assert len(set(epochs)) == 2, "both seeds end together: less is tested"
+    assert json.loads((refitted / task / "results.json").read_text())["refit"] is True
+    trainer = Trainer(run.task.refitted(), [0, 1], run.fabric, keep=[12, 12])
+    for index in sorted(range(2), key=epochs.__getitem__):
+        trainer.run(until=lambda index=index: trainer.epoch == epochs[index])
+        assert trainer.epoch == epochs[index]
+        for name, weight in run.weights(index)[0].items():
+            assert torch.equal(weight, trainer.parameters[name][index]), name
+            assert not torch.equal(weight, plain.weights(index)[0][name]) or name.endswith("free_beta")
+        predictor = run.predictor(index)
+        assert torch.equal(predictor.embed(run.answering.x, run.answering.graph), run.embedding(index).points)
+    assert plain.answering is plain.task
+
+
+def test_refitted_seeds_of_a_batch_equal_single_ones(refitted):
+    settings = AGAIN | {"task": "links", "precision": "float64", "batch_seeds": True}
+    batch, alone = (Run(config(**settings | {"batch_seeds": together})) for together in (True, False))
+    assert [len(run.groups()) for run in (batch, alone)] == [1, 2]
+    for run in (batch, alone):
+        run.train()
+    for seed in (0, 1):
+        for name, weight in alone.weights(seed)[0].items():
+            torch.testing.assert_close(batch.weights(seed)[0][name], weight)
+
+
+@pytest.mark.parametrize("moment", [0, 3])
+def test_an_interrupted_refit_is_resumed_as_if_nothing_had_been(refitted, tmp_path, moment):
+    def stop(stage, done, total, note=""):
+        if stage == "refit of seeds 0-1" and done == moment:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Interrupted, match=f"interrupted at epoch {moment}"):
+        Run.start(config(task="links", **AGAIN), tmp_path / "run").train(stop)
+    assert names(tmp_path / "run" / "checkpoints") == ["refit-seeds-0-1.safetensors", "seeds-0-1.safetensors"]
+    assert names(tmp_path / "run" / "weights") == []
+    unfinished = load_run(tmp_path / "run")
+    assert unfinished.weights(0)[1] is not None
+    assert unfinished.embedding(0).points.isfinite().all()  # of the first training: there is no other yet
+    unfinished.train()
+    for name, content in files(refitted / "links").items():
+        if not name.startswith("checkpoints"):
+            assert files(tmp_path / "run")[name] == content, name
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_refit_that_diverges_before_its_epoch_says_so(seed):
+    run = Run(config(task="links", epochs=4, eval_every=1))
+    trainer = Trainer(run.task.refitted(), [0, 1], run.fabric, keep=[1, 3])
+    trainer.run(until=lambda: trainer.epoch == 2)
+    with torch.no_grad():
+        for parameter in trainer.parameters.values():
+            parameter[seed] = torch.nan
+    if seed == 1:
+        with pytest.raises(Diverged, match="a parameter of seed 1 at epoch 3 is not finite; try a smaller lr"):
+            trainer.run()
+    else:  # its epoch has passed
+        trainer.run()
+        assert all(bool(weight.isfinite().all()) for index in range(2) for weight in trainer.weights(index).values())

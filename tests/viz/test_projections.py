@@ -1,4 +1,5 @@
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -78,10 +79,16 @@ def test_layouts_refuse_what_cannot_be_laid_out():
         umap_sphere(x, space)
 
 
-def test_a_missing_umap_is_told(monkeypatch):
-    monkeypatch.setattr(projections, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"pip install 'qgcn\[viz\]'"):
-        projections.check_umap()
+def test_a_umap_that_is_missing_or_broken_is_told(monkeypatch, tmp_path):
+    space = parse_space("H2")
+    monkeypatch.setitem(sys.modules, "umap", None)
+    with pytest.raises(ImportError, match=r"umap-learn is not installed: pip install 'qgcn\[viz\]'"):
+        umap_sphere(points_of(space, 5), space)
+    monkeypatch.delitem(sys.modules, "umap")
+    (tmp_path / "umap.py").write_text("raise ImportError('Numba needs another NumPy')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match=r"cannot be imported \(Numba needs another NumPy\): pip install"):
+        umap_sphere(points_of(space, 5), space)
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def measure(
 
     Args:
         graph: A :class:`qgcn.analysis.Shape`, or what :meth:`qgcn.analysis.Shape.of` takes.
-        dim: Number of coordinates that the spectrum is asked to split.
+        dim: Number of dimensions that the spectrum is asked to split.
         exact: The worst delta, all reference nodes, the whole spectrum. The search for the worst delta ends with bounds after
             ten minutes.
         samples: Quadruples for the distribution of delta.

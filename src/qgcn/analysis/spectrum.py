@@ -36,8 +36,8 @@ class Spectrum:
         space_dim, time_dim: Of the ``dim`` eigenvalues of largest magnitude, how many are positive and how many negative; mean
             of the samples, rounded.
         explained: Share of the squared eigenvalues that those ``dim`` hold.
-        signature: The pseudo-hyperboloid of ``dim`` dimensions that follows, such as ``Q7,3``: one of its time coordinates is
-            the radius, the others are the negative eigenvalues.
+        signature: The pseudo-hyperboloid of ``dim`` free dimensions that follows, such as ``Q7,4`` for 10: one of its time
+            coordinates is the radius, the others are the negative eigenvalues.
         nodes: Number of nodes of a sample.
         samples: Number of samples; 1 if all nodes were used.
         exact: Whether all nodes of the component were used.
@@ -85,7 +85,7 @@ def distance_spectrum(
     Args:
         graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
             Only its largest component is looked at.
-        dim: Number of coordinates of the space that is sought.
+        dim: Number of free dimensions of the space that is sought.
         exact: Use all nodes; otherwise, of more than 1,500, five random samples of 1,500.
         seed: Fixes the samples.
         root: Folder of the data sets.
@@ -128,7 +128,6 @@ def distance_spectrum(
     used = min(dim, int((first != 0).sum()))
     space = min(used, round(float(np.mean(positive))))
     time_like = used - space
-    coordinates = min(time_like + 1, dim)
     return Spectrum(
         eigenvalues=first,
         negative=float(np.mean(shares)),
@@ -137,7 +136,7 @@ def distance_spectrum(
         space_dim=space,
         time_dim=time_like,
         explained=float(np.mean(explained)),
-        signature=f"Q{dim - coordinates},{coordinates}",
+        signature=f"Q{dim - time_like},{time_like + 1}",
         nodes=len(first),
         samples=repeats,
         exact=exact,

@@ -1,5 +1,6 @@
 """The command line."""
 
+import os
 import sys
 from typing import NoReturn
 
@@ -11,7 +12,7 @@ _TYPERS_INTERRUPT = 130  # what Typer returns, without a word, after Ctrl-C
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line: what a user gave wrong is answered with one line on stderr and exit code 2."""
+    """Run the command line; invalid input is reported in one line on stderr, with exit code 2."""
     try:
         from qgcn.cli.app import build_app  # here, so that Ctrl-C is answered while PyTorch is being imported
 
@@ -19,6 +20,10 @@ def main(arguments: list[str] | None = None) -> None:
         status = build_app(given)(given, standalone_mode=False)
         if status == _TYPERS_INTERRUPT:
             raise KeyboardInterrupt
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain at exit
+        status = 0
     except (typer.Abort, KeyboardInterrupt):
         _fail("interrupted")
     except typer.TyperException as error:

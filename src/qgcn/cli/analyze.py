@@ -18,22 +18,41 @@ if TYPE_CHECKING:
 __all__ = ["analyze"]
 
 
+TargetScore = Annotated[
+    float | None,
+    typer.Option(
+        "--target-score",
+        "--target-map",
+        help="Find the fewest dimensions, up to --dim, that reach this score of the task, such as 0.99 (also --target-map).",
+        metavar="X",
+    ),
+]
+TrialNodes = Annotated[
+    int,
+    typer.Option(min=10, help="Nodes that trials are made with, at most, where their cost grows with all pairs.", metavar="N"),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        help="Time limit of the trials (default: 12 for up to 500 nodes, otherwise as long as three trainings in full).",
+        metavar="X",
+    ),
+]
+
+
 def analyze(
     graph: Annotated[str, typer.Argument(help="Name of a data set, or the path of a graph.", metavar="GRAPH")],
-    dim: Annotated[int, typer.Option(min=2, max=1024, help="Dimensions of the space that is sought.", metavar="N")] = 10,
+    dim: Annotated[int, typer.Option(min=2, max=1024, help="Free dimensions of the space that is sought.", metavar="N")] = 10,
     exact: Annotated[
         bool, typer.Option("--exact", help="The worst delta exactly, all reference nodes, the whole spectrum.")
     ] = False,
     samples: Annotated[int, typer.Option(min=1, help="Quadruples for the distribution of delta.", metavar="N")] = 50_000,
     trials: Annotated[bool, typer.Option(help="Train small models in every space and recommend one.")] = True,
     task: Annotated[str, typer.Option(help="What the space is for: a task of qgcn train.", metavar="NAME")] = "reconstruction",
-    trial_nodes: Annotated[
-        int,
-        typer.Option(
-            min=10, help="Nodes that trials are made with, at most, where their cost grows with all pairs.", metavar="N"
-        ),
-    ] = 500,
-    seconds: Annotated[float, typer.Option(min=0, help="Time after which no new trial is begun.", metavar="X")] = 60.0,
+    trial_nodes: TrialNodes = 500,
+    target_score: TargetScore = None,
+    seconds: Seconds = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of samples and trials.", metavar="N")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Folder for analysis.json and the figures, PNG and SVG.", metavar="DIR")
@@ -44,21 +63,25 @@ def analyze(
 
     Example: qgcn analyze cora --dim 16 --out cora-geometry
     """
-    from qgcn.analysis import measure, suggest_signature
     from qgcn.files import check_writable
-    from qgcn.viz.figures import check_matplotlib
 
     if out is not None:
+        from qgcn.viz.figures import check_matplotlib
+
         check_writable(out)
         check_matplotlib()
     console = Console(quiet=as_json)
     suggestion = None
     with progress_bars(console) as progress:
+        progress("loading PyTorch")
+        from qgcn.analysis import measure, suggest_signature
+
         found = measure(graph, dim, exact=exact, samples=samples, seed=seed, progress=progress)
         if trials:
             suggestion = suggest_signature(
                 found.shape,
                 dim,
+                target=target_score,
                 task=task,
                 trial_nodes=trial_nodes,
                 seconds=seconds,
@@ -142,9 +165,21 @@ def _print_suggestion(suggestion: "Suggestion", console: Console) -> None:
         row = (f"{100 * trial.score:.1f}", spread, str(trial.epochs), str(trial.seeds))
         table.add_row(trial.space + mark, *row)
     console.print(table)
+    if suggestion.others:
+        console.print(_other_dimensions(suggestion))
     console.print(suggestion.sentence, style="bold", highlight=False, soft_wrap=True)
     for reason in suggestion.reasons:
         console.print(f"  {reason}", highlight=False, soft_wrap=True)
+
+
+def _other_dimensions(suggestion: "Suggestion") -> Table:
+    table = Table(header_style="bold", title="Other numbers of dimensions", title_justify="left")
+    for name in ("dimensions", "space", suggestion.metric, "epochs"):
+        table.add_column(name, justify="left" if name == "space" else "right")
+    for trial in suggestion.others:
+        mark = " *" if trial.space == suggestion.fewest else ""
+        table.add_row(str(trial.dim), trial.space + mark, f"{100 * trial.score:.1f}", str(trial.epochs))
+    return table
 
 
 def _write(out: Path, found: "Measurements", suggestion: "Suggestion | None", report: dict[str, Any]) -> None:

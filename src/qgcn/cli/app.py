@@ -1,6 +1,7 @@
-"""The commands. The module of a command is imported when that command is called: the list of them is shown at once."""
+"""The list of commands. The module of a command is imported only when it is called, so that the list appears at once."""
 
 from importlib import import_module
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -10,16 +11,22 @@ __all__ = ["build_app"]
 _COMMANDS = {
     "train": "Train a model on a graph, for one or many seeds.",
     "resume": "Resume an interrupted run; show the results of one that is finished.",
+    "predict": "Predict the class of every node.",
+    "score": "Score pairs of nodes: how probable it is that they are linked.",
+    "recommend": "Recommend links: the most probable ones that the graph does not have.",
+    "neighbors": "List the nearest nodes in the embedding.",
+    "export": "Export an embedding: CSV, Parquet, npz, GraphML, word2vec.",
     "report": "Write a report to explore in a browser.",
     "analyze": "Measure the geometry of a graph: how tree-like it is, how it curves, and which space fits it.",
     "datasets": "List the data sets and generated graphs, and which of them are on this machine.",
+    "info": "Show versions, the device, which kernels run and how fast, and the folders of data and cache.",
     "demo": "Embed a ring of trees, and write a report to open in a browser.",
 }
-_HOMES = {"resume": "train"}
+_HOMES = {"resume": "train"} | dict.fromkeys(("predict", "score", "recommend", "neighbors", "export"), "ask")
 
 
 def build_app(arguments: list[str]) -> typer.Typer:
-    """Return the command line for some arguments: their command, and the names of the others."""
+    """Return the command line for the given arguments: the command they call, and the names of all others."""
     app = typer.Typer(
         help="Graph learning in pseudo-Riemannian spaces.",
         no_args_is_help=True,
@@ -32,7 +39,7 @@ def build_app(arguments: list[str]) -> typer.Typer:
         if name != called:
             app.command(name, help=about)(_unused)
             continue
-        module = import_module(f"qgcn.cli.{_HOMES.get(name, name)}")
+        module = _load(_HOMES.get(name, name))
         if name == "train":
             app.add_typer(module.train_commands(), name=name)
         else:
@@ -40,8 +47,21 @@ def build_app(arguments: list[str]) -> typer.Typer:
     return app
 
 
+def _load(name: str) -> ModuleType:
+    """Import the module of a command."""
+    if name != "train":
+        return import_module(f"qgcn.cli.{name}")
+    from rich.console import Console
+
+    from qgcn.cli.console import progress_bars
+
+    with progress_bars(Console()) as progress:
+        progress("loading PyTorch")  # options are the settings of tasks, which need it
+        return import_module(f"qgcn.cli.{name}")
+
+
 def _unused() -> None:
-    """Stand for a command that is not called."""
+    """Serve as a placeholder for commands that are not called."""
 
 
 def _show_version(wanted: bool) -> None:

@@ -16,11 +16,11 @@ __all__ = ["ProgressBars", "progress_bars"]
 class ProgressBars:
     """Show :class:`qgcn.progress.Progress` as one bar, that of the stage in progress.
 
-    A new stage takes the place of the one before. Nothing is left at the end, and nothing is written where there is no
-    terminal: what should stay is printed by the command.
+    A new stage replaces the previous one. The bar disappears at the end, and nothing is written where there is no
+    terminal: lasting output is printed by the command.
 
     Args:
-        bars: The bars of rich.
+        bars: Progress bars of rich.
     """
 
     def __init__(self, bars: Bars) -> None:
@@ -36,6 +36,15 @@ class ProgressBars:
             self._stage, self._bar = stage, self._bars.add_task(escape(stage), total=None)
         text = escape(f"{stage}: {note}" if note else stage)
         self._bars.update(self._bar, completed=done, total=total or None, description=text)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take the bar away while something else is on the terminal, such as a question."""
+        self._bars.stop()
+        try:
+            yield
+        finally:
+            self._bars.start()
 
 
 @contextmanager
@@ -53,7 +62,7 @@ def progress_bars(console: Console) -> Iterator[ProgressBars]:
 
 
 class _Count(ProgressColumn):
-    """How much is done, of how much; nothing if that is not known."""
+    """Column with the number of steps done and the total; empty if the total is unknown."""
 
     def render(self, task: Bar) -> Text:
         return Text("" if task.total is None else f"{task.completed:,.0f}/{task.total:,.0f}", style="progress.download")

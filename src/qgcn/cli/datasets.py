@@ -1,10 +1,12 @@
-"""``qgcn datasets``: what can be trained on without a file of one's own."""
+"""``qgcn datasets``: the data sets and generated graphs that can be trained on by name."""
 
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
+
+from qgcn.cli.console import progress_bars
 
 __all__ = ["datasets"]
 
@@ -15,18 +17,21 @@ def datasets(
     ] = None,
 ) -> None:
     """List the data sets and generated graphs, and which of them are on this machine."""
-    from qgcn.data import datasets as entries
+    console = Console()
+    with progress_bars(console) as progress:
+        progress("loading PyTorch")
+        from qgcn.data import datasets as list_datasets
 
+        entries = list_datasets(root)
     table = Table(header_style="bold")
     table.add_column("name", no_wrap=True)
     for name in ("nodes", "edges", "features", "classes"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("here", no_wrap=True)
-    for entry in entries(root):
+    for entry in entries:
         counts = [f"{count:,}" if count else "" for count in (entry.nodes, entry.edges, entry.features, entry.classes)]
         here = "generated" if entry.origin == "generated" else "yes" if entry.local else "no"
         table.add_row(entry.name, *counts, here)
-    console = Console()
     console.print(table)
-    about = "Those with classes serve every task, the others those without labels."
-    console.print(f"{about} What is not here is downloaded, but for wordnet-nouns.", soft_wrap=True)
+    about = "Graphs with classes serve every task, the others tasks without labels."
+    console.print(f"{about} Missing data sets are downloaded, except wordnet-nouns.", soft_wrap=True)

@@ -1,24 +1,21 @@
 """``qgcn demo``: embed a small graph made of a cycle and trees, and write a report to explore."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
+from qgcn.cli.console import progress_bars
 from qgcn.cli.report import report as write_report
-from qgcn.cli.running import train_and_show
-
-if TYPE_CHECKING:
-    from qgcn.training.run import Run
 
 __all__ = ["demo"]
 
 RING, BRANCHING, LEVELS = 12, 2, ("0 ring", "1 branch", "2 twig", "3 leaf")
-"""The built-in graph: nodes of its ring, children of each node, levels of its trees."""
+"""The built-in graph: number of nodes on the ring, children of each node, levels of the trees."""
 SETTINGS = {"confine": 0.6, "temperature": 5.0, "device": "cpu"}
-"""Long in hyperbolic space and soft at first, so that the ring unfolds before the trees settle; on every machine alike."""
+"""Start confined to hyperbolic space and soft, so that the ring unfolds before the trees settle; the same on every machine."""
 
 
 def demo(
@@ -32,11 +29,10 @@ def demo(
 ) -> None:
     """Embed a ring of trees, a graph of cycles and hierarchies, and write a report to open in a browser.
 
-    The same as qgcn train reconstruction --data ring-of-trees, then qgcn report. Every node becomes a point of the space;
-    points are moved until neighbours in the graph are each other's nearest points.
+    Equivalent to qgcn train reconstruction --data ring-of-trees, then qgcn report. Every node becomes a point of the space;
+    points are moved until neighbours in the graph are nearest points.
     """
     from qgcn.files import check_writable, write_text
-    from qgcn.tasks import Config
 
     folder = _free(out)
     page = report or folder.with_name(f"{folder.name}.html")
@@ -45,9 +41,13 @@ def demo(
         raise IsADirectoryError(f"{page} is a folder; name the HTML file to write")
     values = {"task": "reconstruction", "data": "ring-of-trees", "space": space, "epochs": epochs, "seed": seed}
 
-    def prepare(_: Console) -> "Run":
+    with progress_bars(Console()) as progress:
+        progress("loading PyTorch")
+        from qgcn.cli.running import train_and_show
+        from qgcn.tasks import Config
         from qgcn.training.run import Run
 
+    def prepare(_: Console) -> Run:
         return Run.start(Config.checked(values | SETTINGS), folder)
 
     train_and_show(prepare)
@@ -66,7 +66,7 @@ def _free(folder: Path) -> Path:
 
 
 def _nodes() -> str:
-    """Return a table of the graph's nodes to colour them by: the level in its tree, and the node of the ring it hangs on."""
+    """Return a table to colour nodes by: the level of a node in its tree, and the ring node that the tree is attached to."""
     rows, tree = ["node,level,tree"], list(range(RING))
     number = 0
     for level in LEVELS:

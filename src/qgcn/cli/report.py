@@ -22,39 +22,38 @@ def report(
         Path | None, typer.Option(help="The HTML file (default: RUN/report.html, or report.html for several).", metavar="FILE")
     ] = None,
     columns: Annotated[
-        Path | None, typer.Option(help="CSV of nodes to colour by: a header, then an id and its values a line.", metavar="FILE")
+        Path | None,
+        typer.Option(help="CSV file to colour nodes by: a header, then one line per node, its id first.", metavar="FILE"),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed whose embedding is shown (default: the first).", metavar="N")] = None,
-    umap: Annotated[bool, typer.Option(help="Lay out the points with UMAP; without it only the exact view is there.")] = True,
+    umap: Annotated[
+        bool, typer.Option(help="Lay out the points with UMAP, if it is installed; the exact view is always there.")
+    ] = True,
     geometry: Annotated[bool, typer.Option(help="Measure the graph of the first run: delta, curvature, spectrum.")] = True,
 ) -> None:
     """Write a report to explore in a browser: views of the embedding, neighbours, quality, learning curves, the graph.
 
     Example: qgcn report runs/links-cora-qgcn-Q15,1
     """
-    from qgcn.training.folder import RunFolder
-
-    for folder in runs:
-        RunFolder(folder).config()  # what is no run is refused before hours are spent on the others
-    if umap:
-        from qgcn.viz.projections import check_umap
-
-        check_umap()
     console = Console()
     if out is not None and out.is_dir():
         raise IsADirectoryError(f"{out} is a folder; name the HTML file to write")
     path = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
     with progress_bars(console) as progress:
+        progress("loading PyTorch")
+        from qgcn.training.folder import RunFolder
         from qgcn.viz.report import write_report
         from qgcn.viz.report.runs import read_run
 
+        for folder in runs:
+            RunFolder(folder).config()  # reject folders without a run before spending time on the others
         subjects = [read_run(folder, seed=seed, columns=columns, umap=umap, progress=progress) for folder in runs]
         analysis = _geometry(subjects[0], progress) if geometry else None
         progress("writing", note=str(path))
         write_report(subjects, path, analysis)
-    for subject in subjects:
-        for notice in subject.notices:
-            console.print(f"{escape(subject.name)}: {escape(notice)}", style="yellow", highlight=False, soft_wrap=True)
+    for notice in dict.fromkeys(notice for subject in subjects for notice in subject.notices):
+        names = ", ".join(subject.name for subject in subjects if notice in subject.notices)
+        console.print(f"{escape(names)}: {escape(notice)}", style="yellow", highlight=False, soft_wrap=True)
     size = path.stat().st_size / 2**20
     console.print(f"Written to {escape(str(path))} ({size:.1f} MB)", highlight=False, soft_wrap=True)
 

@@ -1,27 +1,41 @@
 """A run on the terminal: what it is about to do, its progress, its results."""
 
 import shlex
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import statistics
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.prompt import Confirm
 from rich.table import Table
 
-from qgcn.cli.console import progress_bars
+from qgcn.cli.console import ProgressBars, progress_bars
 from qgcn.cli.flags import shown
+from qgcn.manifolds import parse_space
 
 if TYPE_CHECKING:
+    from qgcn.tasks import Task
+    from qgcn.training.costs import Cost
     from qgcn.training.run import Run, Summary
 
 __all__ = ["train_and_show"]
 
 
-def train_and_show(prepare: "Callable[[Console], Run]") -> "Run":
+MOST_NAMED = 10
+"""Seeds whose number of epochs is named."""
+HOUR = 3600
+"""Seconds beyond which a training needs to be agreed to."""
+
+
+def train_and_show(prepare: "Callable[[Console], Run]", *, yes: bool = False) -> "Run":
     """Prepare a run, train it and print its results; an interrupted one is answered with the way to resume it.
 
     Args:
         prepare: Returns the run; what it prints goes to the console.
+        yes: Train however long it takes; otherwise more than an hour is asked about.
     """
     console = Console()
     run = None
@@ -29,7 +43,7 @@ def train_and_show(prepare: "Callable[[Console], Run]") -> "Run":
         run = prepare(console)
         _print_settings(run, console)
         with progress_bars(console) as progress:
-            summary = run.train(progress)
+            summary = run.train(progress, partial(_agree, console, progress, yes))
     except KeyboardInterrupt as stop:  # Interrupted, or the second Ctrl-C, which does not wait for the current step
         if run is None or run.folder is None or not run.folder.holds_run:
             raise ValueError("interrupted before training began; nothing was written") from None
@@ -41,9 +55,11 @@ def train_and_show(prepare: "Callable[[Console], Run]") -> "Run":
 def _print_settings(run: "Run", console: Console) -> None:
     config, task = run.config, run.task
     edges = task.data.num_edges if task.directed else task.data.num_edges // 2
+    space = parse_space(config.space)
     console.print(
         f"[bold]{config.task}[/] on [bold]{escape(config.data)}[/]: {task.num_nodes} nodes, {edges} edges, "
-        f"{task.features_used()} features; [bold]{config.model}[/] in [bold]{config.space}[/], {run.fabric.device.type}.",
+        f"{task.features_used()} features; [bold]{config.model}[/] in [bold]{space}[/] "
+        f"({space.family}, {space.dim} dimensions), {run.fabric.device.type}.",
         highlight=False,
         soft_wrap=True,
     )
@@ -53,20 +69,80 @@ def _print_settings(run: "Run", console: Console) -> None:
     console.print(f"  settings: {escape(changed) or 'all default'}", style="dim", highlight=False, soft_wrap=True)
 
 
+def _agree(console: Console, progress: ProgressBars, yes: bool, cost: "Cost") -> None:
+    """Print the cost of a training; ask whether to go on if it is high, and raise if not."""
+    from qgcn.training.costs import Declined
+
+    console.print(f"  estimate: {cost}", style="dim", highlight=False, soft_wrap=True)
+    if yes or cost.seconds <= HOUR:
+        return
+    if console.is_terminal and sys.stdin.isatty():
+        with progress.paused():
+            if Confirm.ask("Train for so long?", console=console, default=False):
+                return
+    raise Declined(f"not trained, as it would take {cost}; to train it without being asked, give --yes")
+
+
 def _print_results(run: "Run", summary: "Summary", console: Console) -> None:
     config, task = run.config, run.task
     seeds = f"{config.seeds} seeds, mean ± standard deviation" if config.seeds > 1 else "1 seed"
     console.print(f"{config.model} in {config.space}, {task.scored_on()} ({seeds})", highlight=False, soft_wrap=True)
-    table = Table(header_style="bold")
-    table.add_column("score")
-    table.add_column("test" if task.held_out else "value", justify="right")
-    for name, (mean, deviation) in summary.items():
-        percent = 1 if name in task.plain_scores else 100
-        spread = f" ± {percent * deviation:.2f}" if config.seeds > 1 else ""
-        table.add_row(name, f"{percent * mean:.2f}{spread}")
-    console.print(table)
+    console.print(_table(run, summary))
+    shown = task.main_scores or tuple(summary)
+    others = [f"{_title(task, name)} {_cell(run, name, *summary[name])}" for name in summary if name not in shown]
+    if others:
+        console.print(f"also {', '.join(others)}", style="dim", highlight=False, soft_wrap=True)
+    if (verdict := task.verdict(summary[task.metric], run.yardsticks)) is not None:
+        console.print(escape(verdict.sentence), style="yellow" if verdict.outcome == "worse" else "", soft_wrap=True)
+    if found := [each["calibration"] for each in run.results if "calibration" in each]:
+        now, before = (100 * statistics.fmean(each[name] for each in found) for name in ("error", "uncalibrated"))
+        about = f"Probabilities are calibrated: expected calibration error {now:.1f} % ({before:.1f} % before)."
+        console.print(about, highlight=False, soft_wrap=True)
+    if config.refit:
+        epochs = ", ".join(f"{result['best_epoch']:,}" for result in run.results[:MOST_NAMED])
+        more = ", ..." if len(run.results) > MOST_NAMED else ""
+        console.print(
+            f"Model and embedding were then trained again on {task.everything} (epochs: {epochs}{more}); "
+            "the scores are of the training before, which held some out.",
+            highlight=False,
+            soft_wrap=True,
+        )
     if task.caution():
         console.print(task.caution(), style="yellow", soft_wrap=True)
     if run.folder is not None:
         console.print(f"Written to {escape(str(run.folder))}", highlight=False, soft_wrap=True)
         console.print(f"Look at it: qgcn report {escape(shlex.quote(str(run.folder)))}", highlight=False, soft_wrap=True)
+
+
+def _table(run: "Run", summary: "Summary") -> Table:
+    """Return a row of scores for the model and one for each yardstick, the best of each column in bold."""
+    task = run.task
+    names = [name for name in task.main_scores or tuple(summary) if name in summary]
+    own = {run.config.model: summary} | ({"network alone": run.network_summary} if run.network_summary else {})
+    cheap = {method: {name: (value, None) for name, value in scores.items()} for method, scores in run.yardsticks.items()}
+    rows: dict[str, Mapping[str, tuple[float, float | None]]] = {**own, **cheap}
+    best = {name: _best(task, name, [row[name][0] for row in rows.values() if name in row]) for name in names}
+    table = Table(header_style="bold")
+    table.add_column("method")
+    for name in names:
+        table.add_column(_title(task, name), justify="right")
+    for k, (method, row) in enumerate(rows.items()):
+        cells = [_cell(run, name, *row[name]) if name in row else "" for name in names]
+        bold = [name in row and len(rows) > 1 and row[name][0] == best[name] for name in names]
+        shown = [f"[bold]{cell}[/]" if top else cell for cell, top in zip(cells, bold, strict=True)]
+        table.add_row(method, *shown, end_section=k == len(own) - 1)
+    return table
+
+
+def _best(task: "Task[Any]", name: str, values: list[float]) -> float:
+    return min(values) if name in task.plain_scores else max(values)
+
+
+def _cell(run: "Run", name: str, value: float, deviation: float | None = None) -> str:
+    percent = 1 if name in run.task.plain_scores else 100
+    spread = f" ± {percent * deviation:.2f}" if run.config.seeds > 1 and deviation is not None else ""
+    return f"{percent * value:.2f}{spread}"
+
+
+def _title(task: "Task[Any]", name: str) -> str:
+    return task.titles.get(name, name.replace("_", " "))

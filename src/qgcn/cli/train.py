@@ -16,10 +16,13 @@ from qgcn.tasks import TASKS, Config, read_config
 from qgcn.tasks.config import settings_of
 
 if TYPE_CHECKING:
+    from qgcn.progress import Progress
     from qgcn.tasks import Task
     from qgcn.training.run import Run
 
 __all__ = ["resume", "train_commands"]
+
+Yes = Annotated[bool, typer.Option("--yes", help="Train without asking, however long it is estimated to take.")]
 
 
 def train_commands() -> typer.Typer:
@@ -34,7 +37,8 @@ def _command(task: str) -> Callable[..., None]:
     """Build the command of a task: every key of its configs is a flag."""
 
     def run(**given: Any) -> None:
-        config_file, out = given.pop("config"), given.pop("out")
+        config_file, out, target = given.pop("config"), given.pop("out"), given.pop("target_score")
+        yes = given.pop("yes")
         values = read_config(config_file) if config_file is not None else {}
         if values.get("task", task) != task:
             raise ValueError(f"{config_file} is for {values['task']}, but the command is for {task}")
@@ -44,20 +48,23 @@ def _command(task: str) -> Callable[..., None]:
             raise ValueError("no data: give --data NAME or --data FILE (qgcn datasets lists the names)")
 
         def prepare(console: Console) -> "Run":
-            from qgcn.training.folder import RunFolder
-            from qgcn.training.run import Run
+            with progress_bars(console) as progress:
+                progress("reading", note=str(values["data"]))
+                from qgcn.training.folder import RunFolder
+                from qgcn.training.run import Run
 
-            if out is not None:
-                RunFolder(out).check_free()  # before a space is sought
-            config, problem = _configured(values, config_file, flags, console)
+                if out is not None:
+                    RunFolder(out).check_free()  # before a space is sought
+                config, problem = _configured(values, config_file, flags, console, progress, target)
+                return Run.start(config, _free_folder(config) if out is None else out, task=problem)
 
-            return Run.start(config, _free_folder(config) if out is None else out, task=problem)
-
-        train_and_show(prepare)
+        train_and_show(prepare, yes=yes)
 
     parameters = [
         option("config", Path, "YAML file of keys; flags override it.", "FILE"),
         option("out", Path, "Folder of the run (default: runs/TASK-DATA-MODEL-SPACE).", "DIR"),
+        _target_flag(task),
+        inspect.Parameter("yes", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Yes),
         *flags_of(task),
     ]
     run.__name__ = task
@@ -67,8 +74,20 @@ def _command(task: str) -> Callable[..., None]:
     return run
 
 
+def _target_flag(task: str) -> inspect.Parameter:
+    """Return the flag of the score that ``auto`` has to reach; the task's own score gives it a second name."""
+    about = "With --space auto:16: take the fewest dimensions, up to 16, that reach this score, such as 0.99."
+    also = f"--target-{TASKS[task].metric.replace('_', '-')}"
+    return option("target_score", float, about, "X", "Model", flags=("--target-score", also))
+
+
 def _configured(
-    values: dict[str, Any], file: Path | None, flags: dict[str, Any], console: Console
+    values: dict[str, Any],
+    file: Path | None,
+    flags: dict[str, Any],
+    console: Console,
+    progress: "Progress",
+    target: float | None,
 ) -> "tuple[Config, Task[Any] | None]":
     """Return the config, and the problem if it had to be built to choose a space for ``auto:16``."""
     from qgcn.analysis.signature import auto_space
@@ -76,14 +95,15 @@ def _configured(
     space = values.get("space")
     dim = auto_space(space) if isinstance(space, str) else None
     if dim is None:
+        if target is not None:
+            raise ValueError(f"a target score needs --space auto or auto:DIM, got {space or 'no space'}")
         return _checked(values, file, flags), None
     from qgcn.analysis.signature import suggest_signature
     from qgcn.training.run import Run
 
     named = {name: value for name, value in values.items() if name != "space"}
     problem = Run(_checked(dict(named), file, flags)).task
-    with progress_bars(console) as progress:
-        found = suggest_signature(problem, dim, progress=progress)
+    found = suggest_signature(problem, dim, target=target, progress=progress)
     console.print(f"{space}: {found.sentence}", highlight=False, soft_wrap=True)
     config = _checked(named | {"space": found.space}, file, flags)
     return config, problem.reconfigured(config)
@@ -116,16 +136,19 @@ def resume(
     config: Annotated[
         Path | None, typer.Option(help="The settings expected there; an error if the run has others.", metavar="FILE")
     ] = None,
+    yes: Yes = False,
 ) -> None:
     """Resume an interrupted run; show the results of one that is finished."""
 
-    def prepare(_: Console) -> "Run":
-        from qgcn.training.run import check_same, load_run
+    def prepare(console: Console) -> "Run":
+        with progress_bars(console) as progress:
+            progress("reading", note=str(folder))
+            from qgcn.training.run import check_same, load_run
 
-        run = load_run(folder)
+            run = load_run(folder)
         if config is not None:
             expected = _checked({"task": run.config.task, **read_config(config)}, config)
             check_same(run.config.model_dump(), expected, folder)
         return run
 
-    train_and_show(prepare)
+    train_and_show(prepare, yes=yes)

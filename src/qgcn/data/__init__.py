@@ -15,7 +15,9 @@ from qgcn.data.generators import (
     tree_with_cycles,
 )
 from qgcn.data.load import load
+from qgcn.data.names import NodeNames
 from qgcn.data.own import as_data, read_graph
+from qgcn.data.split_files import read_link_split, read_node_split
 from qgcn.data.splits import LinkSplit, NegativeSampler, split_links, split_nodes
 from qgcn.data.store import load_graph, save_graph
 
@@ -23,6 +25,7 @@ __all__ = [
     "Dataset",
     "LinkSplit",
     "NegativeSampler",
+    "NodeNames",
     "as_data",
     "cycle",
     "datasets",
@@ -31,6 +34,8 @@ __all__ = [
     "load",
     "load_graph",
     "read_graph",
+    "read_link_split",
+    "read_node_split",
     "ring_of_trees",
     "save_graph",
     "sphere_graph",

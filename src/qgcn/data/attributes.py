@@ -1,132 +1,30 @@
 """Features and labels for the nodes of your own graph, from tables with ids or arrays in the order of the nodes."""
 
 import os
-from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from qgcn.data.assemble import Array, count
-from qgcn.data.pairs import Ints
-from qgcn.data.tables import TEXT_SUFFIXES, Table, read_arrays, read_table, sparse_from, suffix_of
+from qgcn.data.columns import Table
+from qgcn.data.nodes import Nodes, quoted
+from qgcn.data.tables import TABLE_SUFFIXES, read_arrays, read_table, refuse_pickle, sparse_from, suffix_of
 
-__all__ = ["HEADER_WORDS", "Nodes", "label_classes", "read_features", "read_labels"]
+__all__ = ["label_classes", "read_features", "read_labels"]
 
-# fmt: off
-HEADER_WORDS = frozenset({
-    "source", "target", "src", "dst", "from", "to", "head", "tail", "start", "end",
-    "node", "node1", "node2", "id", "id1", "id2", "node_id", "nodeid", "name", "source_id", "target_id", "fromnodeid",
-    "tonodeid", "weight", "label", "class", "community", "group", "category", "type",
-})
-# fmt: on
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """The nodes of a graph in the making.
-
-    Attributes:
-        ids: Their names, unique, shape ``(N,)``, integers or strings.
-        known: How far they are known. ``"all"``: these and no others. ``"index"``: numbers ``0 .. N - 1``, of which the edges
-            may not have shown the last ones. ``"seen"``: the ids an edge list happened to name.
-    """
-
-    ids: Array
-    known: Literal["all", "index", "seen"]
-
-    @property
-    def are_integers(self) -> bool:
-        """Whether ids are integers rather than names."""
-        return bool(np.issubdtype(self.ids.dtype, np.integer))
-
-    def locate(self, ids: Array) -> Ints:
-        """Return the position of each id, -1 for a stranger."""
-        order = np.argsort(self.ids, kind="stable")
-        place = np.searchsorted(self.ids, ids, sorter=order)
-        found = order[np.minimum(place, len(order) - 1)]
-        return np.where(self.ids[found] == ids, found, -1)
-
-    def check_unique(self) -> None:
-        """Raise unless each id names one node."""
-        values, repeats = np.unique(self.ids, return_counts=True)
-        if len(values) < len(self.ids):
-            raise ValueError(f"node ids are not unique: {_name(values[repeats.argmax()])} names {repeats.max()} nodes")
-
-    def with_rows(self, rows: int, what: str) -> "Nodes":
-        """Return the nodes of an array whose row ``k`` is node ``k``.
-
-        Raises:
-            ValueError: The number of rows does not fit, or nodes have names and no order.
-        """
-        if self.known == "all":
-            if rows != len(self.ids):
-                raise ValueError(f"{what} must have one row for each of the {len(self.ids)} nodes, got {rows}")
-            return self
-        if not self.are_integers:
-            raise ValueError(f"{what} has no ids, but nodes have names such as {_name(self.ids[0])}: give a CSV with ids")
-        low, high = int(self.ids.min()), int(self.ids.max())
-        if low < 0 or high >= rows:
-            odd = low if low < 0 else high
-            raise ValueError(f"{what} has {rows} rows, for nodes 0 to {rows - 1}, but the graph has a node {odd}")
-        return Nodes(np.arange(rows), "all")
-
-    def with_ids(self, ids: Array, table: Table) -> "Nodes":
-        """Return the nodes together with those that a table names beside them."""
-        strange = np.flatnonzero(self.locate(ids) < 0)
-        if len(strange) == 0:
-            return self
-        if self.known == "all" or (self.known == "index" and ids.min() < 0):
-            raise ValueError(f"{table.at(strange[0])}: node {_name(ids[strange[0]])} is not in the graph")
-        if self.known == "index":
-            return Nodes(np.arange(int(ids.max()) + 1), "index")
-        return Nodes(np.union1d(self.ids, ids), "seen")
-
-    def ids_of(self, table: Table) -> Array:
-        """Read the first column of a table as ids of the kind of this graph's.
-
-        Raises:
-            ValueError: The graph's ids are integers and one of these is not, or one is empty or given twice.
-        """
-        if self.are_integers:
-            read = table.integers([0])
-            if read is None:
-                single = (table.row(row) for row in range(len(table)))
-                row = next(k for k, one in enumerate(single) if one.integers([0]) is None)
-                raise ValueError(f"{table.at(row)}: node {table.field(row, 0)!r} is not in the graph, whose ids are integers")
-            ids: Array = read[0]
-        else:
-            ids = np.char.decode(table.columns[0], "utf-8")
-        values, first = np.unique(ids, return_index=True)
-        if len(values) < len(ids):
-            again = np.setdiff1d(np.arange(len(ids)), first)[0]
-            raise ValueError(f"{table.at(again)}: node {_name(ids[again])} is given a second time")
-        return ids
-
-    def skip_header(self, table: Table, numeric: bool) -> tuple[Table, list[str] | None]:
-        """Return a table without its header, and the header if there is one.
-
-        A first row is a header if values must be numbers and one is not, if its id cannot be one, or if its id is a word like
-        ``id`` and no node.
-        """
-        if len(table) < 2:
-            return table, None
-        head = [table.field(0, k) for k in range(len(table.columns))]
-        is_header = numeric and any(field and not table.is_number(0, k) for k, field in enumerate(head) if k)
-        if self.are_integers:
-            is_header |= table.row(0).integers([0]) is None
-        else:
-            is_header |= head[0].lower() in HEADER_WORDS and int(self.locate(np.array([head[0]]))[0]) < 0
-        return (table.without_header(), head) if is_header else (table, None)
+_MIXED = {str, type(None)}
+"""Types whose presence in a list means that its entries are looked at one by one."""
 
 
 def read_features(features: Any, nodes: Nodes) -> tuple[Tensor, Nodes]:
     """Read features for each node.
 
     Args:
-        features: Path of a text table whose first column is the id, path of an ``.npy`` or ``.npz`` file, or an array or sparse
+        features: Path of a table whose first column is the id, path of an ``.npy`` or ``.npz`` file, or an array or sparse
             matrix of shape ``(N, F)``.
         nodes: The nodes known so far.
 
@@ -138,13 +36,10 @@ def read_features(features: Any, nodes: Nodes) -> tuple[Tensor, Nodes]:
         ValueError: A node has no features, a value is no finite number, or the shape does not fit.
     """
     if isinstance(features, str | os.PathLike):
-        path = Path(features)
-        suffix = suffix_of(path)
-        if suffix in TEXT_SUFFIXES:
-            return _features_from_table(read_table(path), nodes)
-        if suffix not in (".npy", ".npz"):
-            raise ValueError(f"cannot read features from {path}: expected one of {', '.join(TEXT_SUFFIXES)}, .npy or .npz")
-        values, what = _sole_array(path, ("x", "features")), str(path)
+        source = _read_file(Path(features), "features", ("x", "features"))
+        if isinstance(source, Table):
+            return _features_from_table(source, nodes)
+        values, what = _plain_array(source, "features"), str(features)
     else:
         values, what = _plain_array(features, "features"), "features"
     if values.ndim != 2 or values.shape[1] < 1:
@@ -163,21 +58,22 @@ def _features_from_table(table: Table, nodes: Nodes) -> tuple[Tensor, Nodes]:
     if len(table.columns) < 2:
         raise ValueError(f"{table.path} has 1 column: expected the id of a node, then its features")
     nodes.check_unique()
-    table, head = nodes.skip_header(table, numeric=True)
-    ids = nodes.ids_of(table)
-    values = np.stack([table.numbers(k, f"column {_column(head, k)}") for k in range(1, len(table.columns))], axis=1)
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        row, column = bad[0]
-        raise ValueError(
-            f"{table.at(row)}: column {_column(head, column + 1)} of node {_name(ids[row])} is {values[row, column]}"
-        )
+    table = nodes.skip_header(table, numeric=True)
+    ids = nodes.unique_ids_of(table)
+    values = np.empty((len(table), len(table.columns) - 1), dtype=np.float32)
+    for k in range(1, len(table.columns)):
+        column = table.numbers(k, f"column {table.title(k)}")
+        bad = ~np.isfinite(column)
+        if bad.any():
+            row = int(bad.argmax())
+            raise ValueError(f"{table.at(row)}: column {table.title(k)} of node {quoted(ids[row])} is {column[row]}")
+        values[:, k - 1] = column
     grown = nodes.with_ids(ids, table)
     place = grown.locate(ids)
     missing = np.setdiff1d(np.arange(len(grown.ids)), place)
     if len(missing):
         others = f" and {count(len(missing) - 1, 'other')}" * (len(missing) > 1)
-        raise ValueError(f"{table.path} has no features for node {_name(grown.ids[missing[0]])}{others}")
+        raise ValueError(f"{table.path} has no features for node {quoted(grown.ids[missing[0]])}{others}")
     x = np.empty(values.shape, dtype=np.float32)
     x[place] = values
     return torch.from_numpy(x), grown
@@ -186,9 +82,11 @@ def _features_from_table(table: Table, nodes: Nodes) -> tuple[Tensor, Nodes]:
 def read_labels(labels: Any, nodes: Nodes) -> tuple[Tensor, list[str], Nodes]:
     """Read a label for each node that has one.
 
+    Labels are strings or integers. No label is an empty string, a negative integer, NaN, ``None``, or a row of zeros.
+
     Args:
-        labels: Path of a text table of two columns, id and label; path of an ``.npy`` or ``.npz`` file; or an array of shape
-            ``(N,)``. Labels are strings or integers; an empty string or a negative integer means none.
+        labels: Path of a table of two columns, id and label; path of an ``.npy`` or ``.npz`` file; or an array, list or sparse
+            matrix of shape ``(N,)``, ``(N, 1)`` or, with a single 1 in a row, ``(N, C)``.
         nodes: The nodes.
 
     Returns:
@@ -199,17 +97,12 @@ def read_labels(labels: Any, nodes: Nodes) -> tuple[Tensor, list[str], Nodes]:
         ValueError: A label is for a node that is not in the graph, or the shape does not fit.
     """
     if isinstance(labels, str | os.PathLike):
-        path = Path(labels)
-        suffix = suffix_of(path)
-        if suffix in TEXT_SUFFIXES:
-            return (*_labels_from_table(read_table(path), nodes), nodes)
-        if suffix not in (".npy", ".npz"):
-            raise ValueError(f"cannot read labels from {path}: expected one of {', '.join(TEXT_SUFFIXES)}, .npy or .npz")
-        values, what = _sole_array(path, ("y", "labels")), str(path)
+        source = _read_file(Path(labels), "labels", ("y", "labels"))
+        if isinstance(source, Table):
+            return (*_labels_from_table(source, nodes), nodes)
+        values, what = _label_array(source, str(labels)), str(labels)
     else:
-        values, what = _plain_array(labels, "labels"), "labels"
-    if values.ndim != 1:
-        raise ValueError(f"{what} must have shape (N,), got {values.shape}")
+        values, what = _label_array(labels, "labels"), "labels"
     grown = nodes.with_rows(len(values), what)
     return (*label_classes(values, what), grown)
 
@@ -220,16 +113,12 @@ def _labels_from_table(table: Table, nodes: Nodes) -> tuple[Tensor, list[str]]:
             f"{table.path} has {count(len(table.columns), 'column')}: expected two, the id of a node and its label"
         )
     nodes.check_unique()
-    table, _ = nodes.skip_header(table, numeric=False)
-    ids = nodes.ids_of(table)
-    place = nodes.locate(ids)
-    if (place < 0).any():
-        row = int((place < 0).argmax())
-        raise ValueError(f"{table.at(row)}: node {_name(ids[row])} has a label, but is not in the graph")
-    integers = table.integers([1])
-    read, classes = label_classes(
-        np.char.decode(table.columns[1], "utf-8") if integers is None else integers[0], str(table.path)
-    )
+    table = nodes.skip_header(table, numeric=False)
+    nodes.unique_ids_of(table)
+    place = nodes.places_of(table)
+    integers, given = table.integers([1]), table.columns[1]
+    values = integers[0] if integers is not None else given if given.dtype.kind == "f" else table.texts(1)
+    read, classes = label_classes(values, str(table.path))
     y = torch.full((len(nodes.ids),), -1)
     y[torch.from_numpy(place)] = read
     return y, classes
@@ -239,14 +128,15 @@ def label_classes(values: Array, what: str) -> tuple[Tensor, list[str]]:
     """Number the labels ``0 .. C - 1`` in their order.
 
     Args:
-        values: Strings, ``""`` for no label, or integers, negative for none; shape ``(N,)``.
+        values: Strings, ``""`` for no label; or integers, negative for none; or whole floats, NaN or negative for none;
+            shape ``(N,)``.
         what: How to call them in an error.
 
     Returns:
         Numbers, int64 of shape ``(N,)``, -1 for none; names of the classes.
     """
-    if values.dtype.kind == "f" and (values == np.floor(values)).all():
-        values = values.astype(np.int64)
+    if values.dtype.kind == "f" and (np.isnan(values) | (values == np.floor(values))).all():
+        values = np.where(np.isnan(values), -1, values).astype(np.int64)
     if values.dtype.kind not in "biuUS":
         raise ValueError(f"{what} must hold integers or strings, got {values.dtype}")
     labelled = values != values.dtype.type() if values.dtype.kind in "US" else values.astype(np.int64) >= 0
@@ -258,37 +148,81 @@ def label_classes(values: Array, what: str) -> tuple[Tensor, list[str]]:
     return y, [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
 
 
+def _label_array(labels: Any, what: str) -> Array:
+    """Return labels as an array of shape ``(N,)`` for :func:`label_classes`."""
+    if hasattr(labels, "tocoo"):
+        return _from_one_hot(labels.tocoo(), what)
+    if isinstance(labels, list | tuple) and {type(each) for each in labels} & _MIXED:
+        values = np.asarray(labels, dtype=object)  # NumPy would turn the -1 of ["a", -1] into a name
+    else:
+        values = _plain_array(labels, what)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim == 2 and values.dtype.kind in "biuf":
+        from scipy.sparse import coo_array
+
+        return _from_one_hot(coo_array(values), what)
+    if values.ndim != 1:
+        raise ValueError(f"{what} must have shape (N,), got {values.shape}")
+    return _from_objects(values, what) if values.dtype == object else values
+
+
+def _from_one_hot(matrix: Any, what: str) -> Array:
+    """Return the column of the single 1 of each row, -1 for a row of zeros."""
+    kept = matrix.data != 0
+    row, column, value = matrix.row[kept], matrix.col[kept], matrix.data[kept]
+    repeats = np.bincount(row, minlength=matrix.shape[0])
+    if (value != 1).any() or (repeats > 1).any():
+        odd = int(row[(value != 1).argmax()] if (value != 1).any() else repeats.argmax())
+        raise ValueError(f"{what} must have shape (N,), or (N, C) with a single 1 in a row, which row {odd} has not")
+    found = np.full(matrix.shape[0], -1, dtype=np.int64)
+    found[row] = column
+    return found
+
+
+def _from_objects(values: Array, what: str) -> Array:
+    """Return labels that are Python objects as strings or integers; ``None``, NaN and negative numbers mean no label."""
+    given = values.tolist()
+    missing = [each is None or each != each or type(each).__name__ == "NAType" for each in given]
+    missing = [gone or (isinstance(each, Integral) and each < 0) for each, gone in zip(given, missing, strict=True)]
+    kept = [each for each, gone in zip(given, missing, strict=True) if not gone]
+    if all(isinstance(each, str) for each in kept):
+        return np.array(["" if gone else each for each, gone in zip(given, missing, strict=True)], dtype=np.str_)
+    if all(isinstance(each, Integral) for each in kept):
+        return np.array([-1 if gone else int(each) for each, gone in zip(given, missing, strict=True)])
+    kinds = ", ".join(sorted({type(each).__name__ for each in kept}))
+    raise ValueError(f"{what} must hold integers or strings, got {kinds}")
+
+
 def _plain_array(values: Any, what: str) -> Array:
     if isinstance(values, Tensor):
-        return np.asarray(values.detach().cpu())
+        return np.asarray(values.detach().cpu().to_dense())
     if hasattr(values, "toarray"):
         return np.asarray(values.toarray())
     try:
         array = np.asarray(values)
     except ValueError:
         raise ValueError(f"{what} must be an array, got rows of different lengths") from None
-    if array.dtype == object:
+    if array.ndim == 0:
         raise ValueError(f"{what} must be an array of numbers or strings, got {type(values).__name__}")
     return array
 
 
-def _sole_array(path: Path, names: tuple[str, ...]) -> Array:
-    """Return the array of an ``.npy`` file, or the one of an ``.npz`` file that has one of the names or is alone."""
+def _read_file(path: Path, what: str, names: tuple[str, ...]) -> Any:
+    """Read a file as a table, an array or a sparse matrix; of an ``.npz``, the array of one of the names or the only one."""
+    refuse_pickle(path, what)
+    suffix = suffix_of(path)
+    if suffix in TABLE_SUFFIXES:
+        return read_table(path)
+    if suffix not in (".npy", ".npz"):
+        raise ValueError(f"cannot read {what} from {path}: expected one of {', '.join(TABLE_SUFFIXES)}, .npy or .npz")
     arrays = read_arrays(path)
     matrix = sparse_from(arrays, path)
     if matrix is not None:
-        return np.asarray(matrix.toarray())
+        return matrix
     for name in ("", *names):
         if name in arrays:
             return arrays[name]
     if len(arrays) == 1:
         return next(iter(arrays.values()))
     raise ValueError(f"{path} must hold an array {' or '.join(map(repr, names))}, got {', '.join(map(repr, arrays)) or 'none'}")
-
-
-def _name(value: Any) -> str:
-    return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-def _column(head: list[str] | None, k: int) -> str:
-    return str(k + 1) if head is None else repr(head[k])

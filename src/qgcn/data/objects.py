@@ -1,77 +1,43 @@
-"""Graphs in memory: tensors, arrays, sparse matrices, NetworkX graphs and ``Data``, as drafts of a graph."""
+"""Graphs in memory: tensors, arrays, lists, matrices, data frames, NetworkX graphs and ``Data``, as drafts of a graph."""
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from qgcn.data.assemble import Array, Floats
-from qgcn.data.attributes import Nodes
-from qgcn.data.pairs import Ints
+from qgcn.data.columns import Columns, Table
+from qgcn.data.draft import Draft, check_size, from_index, weight_array
+from qgcn.data.edge_lists import EdgeColumns, from_pairs, from_table
+from qgcn.data.nodes import Nodes
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Draft", "from_data", "from_index", "from_networkx", "from_object", "from_sparse", "weight_array"]
-
-_MOST_NODES = 1 << 31  # a pair of nodes is numbered in 64 bits
+__all__ = ["from_data", "from_networkx", "from_object", "from_sparse"]
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A graph as its source gives it, before it is cleaned.
-
-    Attributes:
-        edges: From source to target, shape ``(2, E)``.
-        nodes: The nodes.
-        name: Name of the graph.
-        weights: Weights of the edges, shape ``(E,)``.
-        x: Features, as the source gives them.
-        y: Labels, as the source gives them.
-        classes: Names of the classes, if ``y`` numbers them.
-        masks: Train, validation and test masks.
-        remarks: Remarks on how it was read.
-    """
-
-    edges: Ints
-    nodes: Nodes
-    name: str
-    weights: Floats | None = None
-    x: Any = None
-    y: Any = None
-    classes: list[str] | None = None
-    masks: tuple[Tensor, Tensor, Tensor] | None = None
-    remarks: tuple[str, ...] = ()
-
-    def check_weights(self) -> None:
-        """Raise unless weights are finite and not negative."""
-        if self.weights is None:
-            return
-        bad = ~(np.isfinite(self.weights) & (self.weights >= 0))
-        if bad.any():
-            k = int(bad.argmax())
-            a, b = (self.nodes.ids[node].item() for node in self.edges[:, k])
-            raise ValueError(f"a weight must be finite and not negative, got {self.weights[k]} between {a!r} and {b!r}")
-
-
-def from_object(graph: Any, num_nodes: int | None) -> Draft:
-    """Read a tensor, array, SciPy matrix, NetworkX graph or ``Data``.
+def from_object(graph: Any, num_nodes: int | None, wanted: EdgeColumns) -> Draft:
+    """Read a tensor, array, list, SciPy matrix, pandas ``DataFrame``, NetworkX graph or ``Data``.
 
     Args:
         graph: The graph.
         num_nodes: Number of nodes; how many the graph says or shows, if not given.
+        wanted: Columns to read of a ``DataFrame``.
 
     Raises:
         TypeError: It is none of these.
         ValueError: It is no graph.
     """
-    if isinstance(graph, Tensor | np.ndarray):
-        array = graph.detach().cpu().numpy() if isinstance(graph, Tensor) else graph
-        return from_index(array, "edge_index", "graph", num_nodes)
-    # a graph of a library that has not been imported cannot be at hand
+    # an object of a library that has not been imported cannot be at hand
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(graph, pandas.DataFrame):
+        return from_table(_frame_table(graph), "graph", num_nodes, wanted)
+    wanted.check_unused(f"a {type(graph).__name__}")
+    if isinstance(graph, Tensor | np.ndarray | list | tuple):
+        return _from_plain(graph, num_nodes)
     networkx = sys.modules.get("networkx")
     if networkx is not None and isinstance(graph, networkx.Graph):
         return from_networkx(graph, graph.name or "graph", num_nodes)
@@ -82,58 +48,119 @@ def from_object(graph: Any, num_nodes: int | None) -> Draft:
     if sparse is not None and sparse.issparse(graph):
         return from_sparse(graph, "graph", num_nodes)
     raise TypeError(
-        "graph must be a Data, an edge_index, a SciPy sparse matrix, a NetworkX graph or a path, "
-        f"got {type(graph).__module__}.{type(graph).__qualname__}"
+        "graph must be a Data, an edge_index, pairs, an adjacency matrix (dense, SciPy or torch), a DataFrame, "
+        f"a NetworkX graph or a path, got {type(graph).__module__}.{type(graph).__qualname__}"
     )
 
 
-def from_index(array: Array, what: str, name: str, num_nodes: int | None, **more: Any) -> Draft:
-    """Read an ``edge_index`` of shape ``(2, E)``; ``what`` names it in an error, ``more`` are fields of the draft."""
+def _from_plain(graph: Any, num_nodes: int | None) -> Draft:
+    """Read a tensor, an array or a list; tuples in a list are pairs, whatever their number."""
+    if isinstance(graph, Tensor):
+        if graph.layout != torch.strided:
+            return from_sparse(_scipy_matrix(graph), "graph", num_nodes)
+        return _from_array(graph.detach().cpu().numpy(), num_nodes)
+    if isinstance(graph, np.ndarray):
+        return _from_array(graph, num_nodes)
+    if len(graph) == 0 or any(isinstance(row, tuple | str) for row in graph):
+        return from_pairs(graph, num_nodes)
+    try:
+        array = np.asarray(graph)
+    except ValueError:
+        return from_pairs(graph, num_nodes)
+    rows, columns = array.shape if array.ndim == 2 else (0, 0)
+    triples = columns == 3 != rows and (rows != 2 or array.dtype.kind == "f")
+    if triples or array.dtype.kind in "USO":
+        return from_pairs(graph, num_nodes)
+    return _from_array(array, num_nodes)
+
+
+def _from_array(array: Array, num_nodes: int | None) -> Draft:
+    """Read an ``edge_index`` of shape ``(2, E)``, pairs of shape ``(E, 2)``, or a square adjacency matrix.
+
+    Integers of shape ``(2, 2)`` are an ``edge_index``.
+    """
+    if array.dtype.kind in "USO":
+        return from_pairs(array.tolist(), num_nodes)
     whole, shape = array.dtype.kind in "iu", array.shape
-    if not whole or len(shape) != 2 or shape[0] != 2:
-        hint = "; transpose it" if whole and len(shape) == 2 and shape[1] == 2 else ""
-        raise ValueError(f"{what} must hold integers in shape (2, E), got {array.dtype} in {array.shape}{hint}")
-    if array.size == 0:
-        raise ValueError(f"{name} has no edges")
-    size = int(array.max()) + 1 if num_nodes is None else num_nodes
-    _check_range(array, size, what)
-    known: Literal["all", "index"] = "index" if num_nodes is None else "all"
-    more.setdefault("nodes", Nodes(np.arange(size), known))
-    return Draft(array.astype(np.int64), name=name, **more)
+    if array.size == 0 or array.ndim != 2 or shape[0] == 2 != shape[1] or (shape[0] == 2 and whole):
+        return from_index(array, "edge_index", "graph", num_nodes)
+    if whole and shape[1] == 2:
+        return from_index(array.T, "pairs", "graph", num_nodes)
+    if shape[0] != shape[1]:
+        raise ValueError(
+            "graph must be an edge_index of shape (2, E) or pairs of shape (E, 2), of integers, or a square adjacency matrix, "
+            f"got {array.dtype} in {shape}"
+        )
+    from scipy.sparse import coo_array
+
+    return from_sparse(coo_array(array), "graph", num_nodes)
 
 
-def _check_range(array: Array, size: int, what: str) -> None:
-    """Raise unless all entries lie in ``[0, size)``, and so many nodes are possible."""
-    low, high = int(array.min()), int(array.max())
-    if low < 0 or high >= size:
-        raise ValueError(f"{what} must lie in [0, {size}), got {low if low < 0 else high}")
-    if size > _MOST_NODES:
-        raise ValueError(f"{what} numbers nodes up to {high}, but at most {_MOST_NODES} are possible")
+def _scipy_matrix(matrix: Any) -> Any:
+    """Return a sparse tensor of PyTorch, or a ``SparseTensor`` of torch_sparse, as a SciPy matrix."""
+    from scipy.sparse import coo_array
+
+    if not isinstance(matrix, Tensor):
+        matrix = matrix.to_torch_sparse_coo_tensor()
+    entries = matrix.detach().cpu().to_sparse_coo().coalesce()
+    if entries.sparse_dim() != 2 or entries.dense_dim():
+        raise ValueError(f"an adjacency matrix must be square, got {tuple(matrix.shape)}")
+    values = entries.values()
+    values = values if values.is_complex() else values.double()  # NumPy does not have all types of PyTorch
+    return coo_array((values.numpy(), tuple(entries.indices().numpy())), shape=tuple(entries.shape))
+
+
+def _frame_table(frame: Any) -> Table:
+    """Return a pandas ``DataFrame`` as a table; its index has no part in it."""
+
+    def load(k: int, part: range) -> Array:
+        column = frame.iloc[part.start : part.stop, k]
+        values = column.to_numpy()
+        if values.dtype.kind in "iub":
+            return np.asarray(values, dtype=np.int64)
+        if values.dtype.kind == "f":
+            return np.asarray(values, dtype=np.float64)
+        gone = column.isna().to_numpy()
+        return np.array([b"" if gone[k] else str(each).encode() for k, each in enumerate(values)], dtype=np.bytes_)
+
+    rows = len(frame)
+    if rows == 0:
+        raise ValueError("the DataFrame has no rows")
+    columns = Columns(frame.shape[1], range(rows), load)
+    return Table("the DataFrame", columns, np.arange(rows), tuple(map(str, frame.columns)), unit="row")
 
 
 def from_data(data: "Data", num_nodes: int | None) -> Draft:
     """Read a ``Data`` with its features, labels, masks, weights, names and remarks."""
-    if data.edge_index is None:
-        raise ValueError("the Data has no edge_index")
-    size = data.num_nodes
-    _check_size(num_nodes, size)
+    edges, weights, size = _edges_of(data)
+    check_size(num_nodes, size)
     node_ids = data.get("node_ids")
     nodes = Nodes(np.arange(size) if node_ids is None else np.asarray(node_ids), "all")
     if len(nodes.ids) != size:
         raise ValueError(f"node_ids must name {size} nodes, got {len(nodes.ids)}")
     return from_index(
-        data.edge_index.detach().cpu().numpy(),
+        edges,
         "edge_index",
         data.name if isinstance(data.get("name"), str) else "graph",
         size,
         nodes=nodes,
-        weights=_weights_of(data),
+        weights=weights,
         x=data.x,
         y=data.get("y"),
         classes=_classes_of(data),
         masks=_masks_of(data),
         remarks=tuple(data.get("remarks") or ()),
     )
+
+
+def _edges_of(data: "Data") -> tuple[Array, Floats | None, int]:
+    """Return ``edge_index``, weights and the number of nodes; ``adj_t``, whose rows are targets, stands for missing edges."""
+    if data.get("edge_index") is not None:
+        return data.edge_index.detach().cpu().numpy(), _weights_of(data), int(data.num_nodes or 0)
+    if data.get("adj_t") is None:
+        raise ValueError("the Data has no edge_index")
+    draft = from_sparse(_scipy_matrix(data.adj_t).T, "graph", None)
+    return draft.edges, draft.weights, len(draft.nodes.ids)
 
 
 def _weights_of(data: "Data") -> Floats | None:
@@ -165,7 +192,7 @@ def from_sparse(matrix: Any, name: str, num_nodes: int | None) -> Draft:
     """Read a square SciPy matrix: row is source, column is target; values other than 1 are weights."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"an adjacency matrix must be square, got {matrix.shape}")
-    _check_size(num_nodes, matrix.shape[0])
+    check_size(num_nodes, matrix.shape[0])
     entries = matrix.tocoo()
     if entries.dtype.kind not in "biuf":
         raise ValueError(f"an adjacency matrix must hold real numbers, got {entries.dtype}")
@@ -179,7 +206,7 @@ def from_sparse(matrix: Any, name: str, num_nodes: int | None) -> Draft:
 def from_networkx(graph: Any, name: str, num_nodes: int | None) -> Draft:
     """Read a NetworkX graph; an undirected one has both directions of each edge."""
     listed = list(graph.nodes)
-    _check_size(num_nodes, len(listed))
+    check_size(num_nodes, len(listed))
     if not listed:
         raise ValueError(f"{name} has no nodes")
     whole = all(isinstance(node, int | np.integer) and not isinstance(node, bool) for node in listed)
@@ -203,15 +230,3 @@ def _networkx_weights(given: list[Any], name: str) -> Floats | None:
         return np.array([1.0 if weight is None else float(weight) for weight in given])
     except (TypeError, ValueError):
         raise ValueError(f"the edge attribute 'weight' of {name} must be a number") from None
-
-
-def weight_array(weights: Array, edges: int) -> Floats:
-    """Return weights as float64; raise unless there is one for each edge."""
-    if weights.shape != (edges,) or weights.dtype.kind not in "biuf":
-        raise ValueError(f"edge_weight must hold {edges} numbers, got {weights.dtype} in {weights.shape}")
-    return weights.astype(np.float64)
-
-
-def _check_size(num_nodes: int | None, size: int) -> None:
-    if num_nodes is not None and num_nodes != size:
-        raise ValueError(f"num_nodes must be {size}, the number of nodes of the graph, got {num_nodes}")

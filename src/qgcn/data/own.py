@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qgcn.data.assemble import assemble, count
-from qgcn.data.attributes import Nodes, read_features, read_labels
+from qgcn.data.attributes import read_features, read_labels
 from qgcn.data.catalogue import CATALOGUE, GENERATORS
+from qgcn.data.draft import Draft
+from qgcn.data.edge_lists import EdgeColumns
 from qgcn.data.graph_files import from_path
 from qgcn.data.load import is_known, load
-from qgcn.data.objects import Draft, from_object
+from qgcn.data.nodes import Nodes
+from qgcn.data.objects import from_object
 from qgcn.hints import nearest
 
 if TYPE_CHECKING:
@@ -20,22 +23,38 @@ __all__ = ["as_data", "read_graph"]
 
 
 def read_graph(
-    graph: Any, *, features: Any = None, labels: Any = None, num_nodes: int | None = None, split_seed: int = 0
+    graph: Any,
+    *,
+    features: Any = None,
+    labels: Any = None,
+    num_nodes: int | None = None,
+    split_seed: int = 0,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
 ) -> "Data":
     """Read a graph of your own.
 
     ``graph`` is one of:
 
-    - a PyG ``Data``; its ``x``, ``y``, ``classes``, masks and ``edge_weight`` are kept;
-    - an ``edge_index`` of shape ``(2, E)``, a tensor or a NumPy array of integers;
-    - a square SciPy sparse matrix; values other than 1 are weights;
+    - a PyG ``Data``; its ``x``, ``y``, ``classes``, masks and ``edge_weight`` are kept; ``adj_t`` may stand for ``edge_index``;
+    - an ``edge_index`` of shape ``(2, E)``, or pairs of shape ``(E, 2)``: a tensor, an array or nested lists of integers. Shape
+      ``(2, 2)`` is read as an ``edge_index``;
+    - a list of tuples, ``("ann", "bob")`` or ``(0, 1)``, perhaps with a weight as the third entry; ids are names or integers;
+    - a square adjacency matrix: an array, a dense or sparse tensor, nested lists or a SciPy sparse matrix. Rows are sources;
+      values other than 1 are weights. Integers of shape ``(2, 2)`` are no matrix but an ``edge_index``;
     - a NetworkX graph; the edge attribute ``weight`` is the weight;
+    - a pandas ``DataFrame``, read like an edge list with a header;
     - the path of an edge list (``.csv``, ``.tsv``, ``.txt``, ``.edges``, ``.edgelist``, ``.tab``, ``.dat``, each also with
-      ``.gz``): two ids a line and perhaps a weight, divided by commas, semicolons, tabs or blanks, with or without a header;
-      lines that begin with ``#`` or ``%`` are comments. Ids are integers or names;
+      ``.gz``, or ``.parquet``): two ids a line and perhaps a weight, divided by commas, semicolons, tabs or blanks, with or
+      without a header; lines that begin with ``#`` or ``%`` are comments. Ids are integers or names. Of a wider table, the
+      columns called ``source`` and ``target`` (``src`` and ``dst``, ``from`` and ``to``, ...) or else the first two are read,
+      and as weights the one called ``weight``; ``remarks`` names the columns that are ignored;
     - the path of an ``.npz``: ``edge_index`` of shape ``(2, E)`` or ``edges`` of shape ``(E, 2)``, perhaps ``x``, ``y``,
       ``edge_weight`` and ``node_ids``; or what ``scipy.sparse.save_npz`` or :func:`qgcn.data.save_graph` wrote;
     - the path of a ``.graphml``.
+
+    A pickle is never read.
 
     Direction is kept: a file that lists each edge of an undirected graph once is directed until :func:`qgcn.data.undirected`
     adds the other direction, as every task and measurement does that needs it. Self-loops and edges of weight 0 are removed, an
@@ -44,12 +63,16 @@ def read_graph(
 
     Args:
         graph: The graph.
-        features: Path of a text table, first the id, then numbers; path of an ``.npy`` or ``.npz``; or an array of shape
-            ``(N, F)`` in the order of the nodes. Every node needs them.
-        labels: Path of a text table of id and label; path of an ``.npy`` or ``.npz``; or an array of shape ``(N,)``. Strings,
-            or integers, negative for none.
+        features: Path of a table, first the id, then numbers; path of an ``.npy`` or ``.npz``; or an array or sparse matrix of
+            shape ``(N, F)`` in the order of the nodes. Every node needs them.
+        labels: Path of a table of id and label; path of an ``.npy`` or ``.npz``; or an array or list of shape ``(N,)``. Labels
+            are strings or integers; no label is an empty string, a negative integer or ``None``.
         num_nodes: Number of nodes, if ids are ``0 .. N - 1`` and not all of them have edges.
         split_seed: Fixes the masks, 70 / 15 / 15 of the labelled nodes.
+        source: Column of the source of an edge, by name or by its number from 1, in a table of edges. If source and target are
+            given, columns that are not named are not read.
+        target: Column of the target.
+        weight: Column of the weight.
 
     Returns:
         The same as :func:`qgcn.data.load`; besides ``edge_weight`` float32 of shape ``(E,)`` if edges have weights, and
@@ -60,7 +83,11 @@ def read_graph(
         ValueError: It cannot be understood: one line says what and where.
         TypeError: ``graph`` is none of these.
     """
-    draft = from_path(Path(graph), num_nodes) if isinstance(graph, str | os.PathLike) else from_object(graph, num_nodes)
+    wanted = EdgeColumns(source, target, weight)
+    if isinstance(graph, str | os.PathLike):
+        draft = from_path(Path(graph), num_nodes, wanted)
+    else:
+        draft = from_object(graph, num_nodes, wanted)
     draft.check_weights()
     x, nodes = _features(draft, features)
     y, classes, nodes = _labels(draft, labels, nodes)
@@ -110,6 +137,9 @@ def as_data(
     split_seed: int = 0,
     features: Any = None,
     labels: Any = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
     **options: Any,
 ) -> "Data":
     """Turn whatever names or is a graph into ``Data``: the one door of the command line and the estimator.
@@ -121,14 +151,19 @@ def as_data(
         split_seed: Fixes the masks.
         features: As for :func:`read_graph`.
         labels: As for :func:`read_graph`.
+        source: As for :func:`read_graph`.
+        target: As for :func:`read_graph`.
+        weight: As for :func:`read_graph`.
         options: As for :func:`qgcn.data.load`.
 
     Raises:
         OSError: A file cannot be read or downloaded.
         ValueError: A string is neither a name nor a file, or the graph cannot be understood.
     """
+    columns: dict[str, Any] = {"source": source, "target": target, "weight": weight}
     if isinstance(graph, str):
         if is_known(graph):
+            EdgeColumns(**columns).check_unused(f"the data set {graph}")
             data = load(graph, root, split_seed=split_seed, **options)
             if features is None and labels is None:
                 return data
@@ -137,4 +172,4 @@ def as_data(
             raise ValueError(f"no file and no data set {graph!r}{nearest(graph.lower(), [*CATALOGUE, *GENERATORS])}")
     if options:
         raise ValueError(f"option {next(iter(options))!r} is for named data sets only")
-    return read_graph(graph, features=features, labels=labels, split_seed=split_seed)
+    return read_graph(graph, features=features, labels=labels, split_seed=split_seed, **columns)

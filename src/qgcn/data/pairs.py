@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["Ints", "draw_other_keys", "keys_to_pairs", "pairs_to_keys"]
+__all__ = ["Ints", "draw_other_keys", "keys_of", "keys_to_pairs", "pairs_to_keys"]
 
 Ints: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -19,10 +19,13 @@ def pairs_to_keys(pairs: Ints, num_nodes: int) -> Ints:
     Returns:
         Sorted, unique keys.
     """
+    return np.unique(keys_of(pairs[:, pairs[0] != pairs[1]], num_nodes))
+
+
+def keys_of(pairs: Ints, num_nodes: int) -> Ints:
+    """Return the number of each pair, shape ``(E,)``, in the order given; there must be no self-pairs."""
     i, j = pairs.min(axis=0), pairs.max(axis=0)
-    distinct = i != j
-    i, j = i[distinct], j[distinct]
-    return np.unique(_row_starts(num_nodes)[i] + j - i - 1)
+    return np.asarray(_row_starts(num_nodes)[i] + j - i - 1)
 
 
 def keys_to_pairs(keys: Ints, num_nodes: int) -> Ints:

@@ -86,8 +86,8 @@ class LinkSplit:
         train: Training edges, each once, shape ``(2, *)``.
         val: Validation edges, each once, shape ``(2, *)``.
         test: Test edges, each once, shape ``(2, *)``.
-        val_negative: As many non-edges as there are validation edges.
-        test_negative: As many non-edges as there are test edges.
+        val_negative: Non-edges for validation; as many as validation edges, unless a file lists others.
+        test_negative: Non-edges for the test; as many as test edges, unless a file lists others.
         negatives: Draws fresh training negatives.
         protocol: What the training negatives may be, see :func:`split_links`.
     """

@@ -1,90 +1,76 @@
-"""Read text tables: comma, semicolon, tab or blanks between columns, comments, ``.gz``; every error names its line."""
+"""Read tables: text divided by commas, semicolons, tabs or blanks, also ``.gz``, and Parquet; every error names its line."""
 
 import csv
 import gzip
 import io
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qgcn.data.assemble import Array, Floats, count
+from qgcn.data.assemble import Array, count
+from qgcn.data.columns import Columns, Table, gather
 from qgcn.data.pairs import Ints
+from qgcn.data.parquet import PARQUET_SUFFIXES, read_parquet
 
-__all__ = ["TEXT_SUFFIXES", "Table", "read_arrays", "read_bytes", "read_table", "sparse_from", "suffix_of"]
+__all__ = [
+    "TABLE_SUFFIXES",
+    "check_file",
+    "read_arrays",
+    "read_bytes",
+    "read_table",
+    "refuse_pickle",
+    "sparse_from",
+    "suffix_of",
+]
 
-TEXT_SUFFIXES = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab", ".dat")
-_MOST_DIGITS = 18  # more could overflow 64 bits
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab", ".dat", *PARQUET_SUFFIXES)
+_PICKLE_SUFFIXES = (".pkl", ".pickle", ".p", ".gpickle", ".joblib", ".pt", ".pth")
+_CONVERSIONS = {
+    "a graph": (
+        "networkx.write_graphml(graph, 'graph.graphml'), scipy.sparse.save_npz('graph.npz', matrix) "
+        "or numpy.savez('graph.npz', edge_index=edge_index)"
+    ),
+    "features": "numpy.save('features.npy', x) or scipy.sparse.save_npz('features.npz', x)",
+    "labels": "numpy.save('labels.npy', y)",
+    "a split": "pandas.DataFrame({'id': ids, 'part': parts}).to_csv('split.csv', index=False)",
+}
+"""Calls that write what a pickle holds as a file that can be read."""
+_PICKLED = b"\x80"  # how a pickle begins
 _BLANK = np.isin(np.arange(256), tuple(b" \t\n\v\f\r"))
 """Whether a byte is white space."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Fields of a text file, column by column.
-
-    Attributes:
-        path: Where it was read.
-        columns: UTF-8 fields of each column, NumPy bytes, shape ``(R,)`` each.
-        lines: Line of the file each row stands in, counted from 1, shape ``(R,)``.
-    """
-
-    path: Path
-    columns: tuple[Array, ...]
-    lines: Ints
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def without_header(self) -> "Table":
-        """Return the rows below the first."""
-        return Table(self.path, tuple(column[1:] for column in self.columns), self.lines[1:])
-
-    def row(self, row: int) -> "Table":
-        """Return a table of one row."""
-        return Table(self.path, tuple(column[row : row + 1] for column in self.columns), self.lines[row : row + 1])
-
-    def at(self, row: int) -> str:
-        """Say where a row stands, for an error."""
-        return f"{self.path}, line {self.lines[row]}"
-
-    def field(self, row: int, column: int) -> str:
-        """Return one field as text."""
-        return str(self.columns[column][row].decode())
-
-    def is_number(self, row: int, column: int) -> bool:
-        """Tell whether a field reads as a number."""
-        try:
-            float(self.columns[column][row])
-        except ValueError:
-            return False
-        return True
-
-    def integers(self, columns: Sequence[int]) -> list[Ints] | None:
-        """Return columns as integers, or nothing if one field is not a plainly written integer (``007`` is a name)."""
-        found = [_integers(self.columns[column]) for column in columns]
-        plain = [column for column in found if column is not None]
-        return plain if len(plain) == len(found) else None
-
-    def numbers(self, column: int, what: str) -> Floats:
-        """Return a column as float64.
-
-        Raises:
-            ValueError: A field is no number; ``what`` says what it should have been.
-        """
-        try:
-            return self.columns[column].astype(np.float64)
-        except ValueError:
-            row = next(row for row in range(len(self)) if not self.is_number(row, column))
-            raise ValueError(f"{self.at(row)}: {what} must be a number, got {self.field(row, column)!r}") from None
 
 
 def suffix_of(path: Path) -> str:
     """Return the lower-case suffix, looking through ``.gz``."""
     return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def refuse_pickle(path: Path, what: str) -> None:
+    """Raise for a file that is a pickle by its name, with the way to convert it; ``what`` it should hold.
+
+    Raises:
+        ValueError: It is a pickle.
+    """
+    if suffix_of(path) in _PICKLE_SUFFIXES:
+        raise ValueError(
+            f"{path} is a pickle, which is never read, because reading one runs it: convert it where you trust it, "
+            f"for example by {_CONVERSIONS[what]}"
+        )
+
+
+def check_file(path: Path) -> None:
+    """Raise ``OSError`` unless a file can be read; one line says why."""
+    try:
+        path.open("rb").close()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no file {path}") from None
+    except IsADirectoryError:
+        raise IsADirectoryError(f"{path} is a folder, not a file") from None
+    except OSError as error:
+        raise OSError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def read_bytes(path: Path) -> bytes:
@@ -94,14 +80,8 @@ def read_bytes(path: Path) -> bytes:
         OSError: It cannot be read.
         ValueError: It is not the gzip file it claims to be.
     """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no file {path}") from None
-    except IsADirectoryError:
-        raise IsADirectoryError(f"{path} is a folder, not a file") from None
-    except OSError as error:
-        raise OSError(f"cannot read {path}: {error.strerror or error}") from None
+    check_file(path)
+    content = path.read_bytes()
     if path.suffix.lower() != ".gz":
         return content
     try:
@@ -111,15 +91,19 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_table(path: Path) -> Table:
-    """Split a text file into columns.
+    """Read a Parquet file, or split a text file into columns.
 
     Blank lines and lines that begin with ``#`` or ``%`` are skipped. Columns are divided by tabs, else commas, else semicolons,
-    else blanks: whichever the first line has. Quoted fields are understood.
+    else blanks: whichever the first line has. Quoted fields are understood. The table has no header yet: whether its first
+    row is one depends on what the columns should hold.
 
     Raises:
         OSError: It cannot be read.
         ValueError: It is not text, has no rows, or its rows differ in length.
     """
+    if path.suffix.lower() in PARQUET_SUFFIXES:
+        check_file(path)
+        return read_parquet(path)
     content = _text(read_bytes(path), path)
     chars = np.frombuffer(content, dtype=np.uint8)
     starts, ends = _lines(chars)
@@ -131,14 +115,19 @@ def read_table(path: Path) -> Table:
     delimiter = next((mark for mark in (b"\t", b",", b";") if mark in head), None)
     lines = np.flatnonzero(kept) + 1
     if b'"' in content:
-        return _from_quoted(path, [content[starts[k - 1] : ends[k - 1]].decode() for k in lines], lines, delimiter)
+        return _from_quoted(path, content, delimiter)
     if len(lines) < len(kept):
         chars = chars[np.repeat(kept, ends - starts + 1)]
         ends = _lines(chars)[1]
     begins, stops = _fields(chars, delimiter)
     _check_widths(np.diff(np.searchsorted(stops, ends, side="right"), prepend=0), lines, path)
-    columns = (_gather(chars, begins[k], stops[k]) for k in np.arange(len(begins)).reshape(len(lines), -1).T)
-    return Table(path, tuple(columns), lines)
+    begins, stops = begins.reshape(len(lines), -1), stops.reshape(len(lines), -1)
+
+    def load(k: int, rows: range) -> Array:
+        part = slice(rows.start, rows.stop)
+        return gather(chars, begins[part, k], stops[part, k])
+
+    return Table(path, Columns(begins.shape[1], range(len(lines)), load), lines)
 
 
 def _text(content: bytes, path: Path) -> bytes:
@@ -189,55 +178,55 @@ def _step_over_blanks(chars: Array, places: Ints, bounds: Ints, back: bool = Fal
         places[moving] += -1 if back else 1
 
 
-def _gather(chars: Array, begins: Ints, stops: Ints) -> Array:
-    """Return the characters between each begin and its stop, NumPy bytes of shape ``(R,)``."""
-    lengths = stops - begins
-    width = max(1, int(lengths.max()))
-    made = np.zeros((len(begins), width), dtype=np.uint8)
-    for k in range(width):
-        longer = slice(None) if k < lengths.min() else np.flatnonzero(lengths > k)
-        made[longer, k] = chars[begins[longer] + k]
-    return made.view(f"S{width}").ravel()
-
-
 def _check_widths(widths: Ints, lines: Ints, path: Path) -> None:
     odd = int((widths != widths[0]).argmax())
     if widths[odd] != widths[0]:
         raise ValueError(f"{path}, line {lines[odd]}: {count(int(widths[odd]), 'column')}, but line {lines[0]} has {widths[0]}")
 
 
-def _from_quoted(path: Path, texts: list[str], lines: Ints, delimiter: bytes | None) -> Table:
-    mark = " " if delimiter is None else delimiter.decode()
-    rows = list(csv.reader(texts, delimiter=mark, skipinitialspace=True))
-    if len(rows) != len(lines):
-        raise ValueError(f"{path}: a quoted field runs over the end of its line")
-    _check_widths(np.array([len(row) for row in rows]), lines, path)
-    columns = zip(*rows, strict=True)
-    return Table(path, tuple(np.array([field.strip().encode() for field in column]) for column in columns), lines)
+def _from_quoted(path: Path, content: bytes, delimiter: bytes | None) -> Table:
+    form: Any = {"delimiter": " " if delimiter is None else delimiter.decode(), "skipinitialspace": True}
+    feed = _Lines(content.decode())
+    reader = csv.reader(feed, **form)
+    rows, lines = [], []
+    try:
+        for row in reader:
+            if len(feed.taken) > 1:  # a quotation mark that is left over would swallow rows
+                next(csv.reader(feed.taken, strict=True, **form))
+            rows.append(row)
+            lines.append(feed.line - len(feed.taken) + 1)
+            feed.taken = []
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {feed.line - len(feed.taken) + 1}: a quoted field is not closed: {error}") from None
+    numbers = np.array(lines)
+    _check_widths(np.array([len(row) for row in rows]), numbers, path)
+
+    def load(k: int, part: range) -> Array:
+        return np.array([row[k].strip().encode() for row in rows[part.start : part.stop]], dtype=np.bytes_)
+
+    return Table(path, Columns(len(rows[0]), range(len(rows)), load), numbers)
 
 
-def _integers(column: Array) -> Ints | None:
-    """Parse plainly written integers, all fields at once: one pass per digit instead of one call per field."""
-    width = column.dtype.itemsize
-    if width > _MOST_DIGITS + 1 or len(column) == 0:
-        return None
-    chars = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), width)
-    used = chars != 0
-    digits = chars - np.uint8(ord("0"))  # wraps around below "0"
-    negative = chars[:, 0] == ord("-")
-    is_digit = digits < 10
-    is_digit[:, 0] |= negative
-    lengths = used.sum(axis=1) - negative
-    leading = np.where(negative, chars[:, 1] if width > 1 else 0, chars[:, 0])
-    if not (is_digit | ~used).all() or (lengths < 1).any() or (lengths > _MOST_DIGITS).any():
-        return None
-    if ((leading == ord("0")) & (lengths > 1)).any():
-        return None
-    value = np.zeros(len(column), dtype=np.int64)
-    for k in range(width):
-        read = used[:, k] & ~(negative & (k == 0))
-        value = np.where(read, value * 10 + digits[:, k], value)
-    return np.where(negative, -value, value)
+class _Lines(Iterator[str]):
+    """Lines of a text for a reader of quoted fields, which may run over several lines; comments and blank lines are left out.
+
+    Attributes:
+        line: Number of the last line given out.
+        taken: Lines of the current row, which the caller empties after it.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines = io.StringIO(text)  # divided by newlines alone
+        self.line = 0
+        self.taken: list[str] = []
+
+    def __next__(self) -> str:
+        for text in self._lines:
+            self.line += 1
+            if self.taken or (text.strip() and text.lstrip()[0] not in "#%"):
+                self.taken.append(text)
+                return text
+        raise StopIteration
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
@@ -254,8 +243,11 @@ def read_arrays(path: Path) -> dict[str, Array]:
         loaded = np.load(content, allow_pickle=False)
         return {"": loaded} if isinstance(loaded, np.ndarray) else {key: loaded[key] for key in loaded.files}
     except Exception as error:  # zip and NumPy raise many kinds for a damaged file
-        if "allow_pickle" in str(error) and "Object" in str(error):
-            raise ValueError(f"{path} holds pickled Python objects, which are never read: save plain arrays") from None
+        if ("allow_pickle" in str(error) and "Object" in str(error)) or bytes(content.getbuffer()[:1]) == _PICKLED:
+            raise ValueError(
+                f"{path} holds pickled Python objects, which are never read: save plain arrays of numbers or strings, "
+                "for example by numpy.savez('graph.npz', edge_index=edge_index)"
+            ) from None
         why = (
             str(error).splitlines()[0]
             if str(error) and "allow_pickle" not in str(error)

@@ -49,7 +49,7 @@ class _NearerChord(Function):
 
     The gradient is that of :math:`\langle w, w\rangle/(\lambda|\beta|)` with :math:`w = x \mp \lambda y`; the rest is constant.
     In directions along the manifold, beta changing with its points included, it does not depend on the scale, and clipping
-    lets it through. Saves only the points and two numbers a pair.
+    lets it through. Saves only the points and two numbers per pair.
     """
 
     generate_vmap_rule = True

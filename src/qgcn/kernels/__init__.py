@@ -14,6 +14,7 @@ from qgcn.kernels.pairs import (
     distances_from,
     distortion_loss,
     nearest_neighbours,
+    pass_seconds,
     reconstruction_loss,
 )
 from qgcn.kernels.translation import translate0
@@ -27,6 +28,7 @@ __all__ = [
     "distances_from",
     "distortion_loss",
     "nearest_neighbours",
+    "pass_seconds",
     "reconstruction_loss",
     "translate0",
     "use_backend",

@@ -1,7 +1,7 @@
-"""The implementations of an operation, and which of them is taken.
+"""The implementations of an operation, and the choice among them.
 
 ``triton`` runs on a GPU and ``native`` is C++ on the CPU. ``eager`` is plain PyTorch, which needs no compiler; the others are
-tested against it. All compute the same.
+tested against it. All give the same results.
 """
 
 from collections.abc import Callable, Iterator, Sequence

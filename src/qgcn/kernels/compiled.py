@@ -1,6 +1,6 @@
-"""C++ that is compiled for this machine when first used.
+"""C++ functions, compiled for this machine when first used.
 
-The compiler takes a second or two, once: what it makes is kept in the cache folder.
+Compilation takes a second or two, once: the result is kept in the cache folder.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from qgcn.kernels.backends import forced
 
-__all__ = ["Library", "compiled", "threads_for"]
+__all__ = ["Library", "cache_folder", "compiled", "threads_for"]
 
 _FLAGS: Final = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
 _FLAGS_ALWAYS: Final = ("-shared", "-fPIC", "-pthread")
@@ -75,12 +75,12 @@ class Library:
 
 
 def threads_for(operations: int) -> int:
-    """Return how many threads are worth their start for so many operations on sixteen numbers."""
+    """Return the number of threads worth starting for this many operations on sixteen numbers."""
     return max(1, min(torch.get_num_threads(), operations // _WORTH))
 
 
 def compiled(source: Path, *options: str) -> ctypes.CDLL | str:
-    """Load the functions of a file, compiling it if need be; or say what is in the way.
+    """Load the functions of a file, compiling it if need be; or return the reason why that is not possible.
 
     Args:
         source: The file.
@@ -91,7 +91,7 @@ def compiled(source: Path, *options: str) -> ctypes.CDLL | str:
         return compiler
     command = [*compiler, *_FLAGS, *options]
     try:
-        path = _cache_folder() / f"{source.stem}-{_fingerprint(source, compiler, command)}.so"
+        path = cache_folder() / f"{source.stem}-{_fingerprint(source, compiler, command)}.so"
         if not path.exists():
             _compile(source, command, path)
         return ctypes.CDLL(str(path))
@@ -113,7 +113,13 @@ def _compiler() -> list[str] | str:
     return f"no C++ compiler was found: looked for {', '.join(names)}{' as named by $CXX' if named else ''}"
 
 
-def _cache_folder() -> Path:
+def cache_folder() -> Path:
+    """Return the folder that compiled functions are kept in, made if need be.
+
+    Raises:
+        OSError: It cannot be made, or others can write to it.
+        RuntimeError: The user has no home folder.
+    """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qgcn" / "kernels"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if hasattr(os, "getuid"):  # what lies there will be run

@@ -38,6 +38,6 @@ class Metric(Protocol):
 def factors_of(manifold: Metric) -> tuple[Factor, ...] | None:
     """Return the factors that a space itself says it has.
 
-    A wrapper that hands on what it does not know, as ``geoopt.Scaled`` does, would hand on factors that know nothing of it.
+    A wrapper that forwards unknown attributes, as ``geoopt.Scaled`` does, would forward factors that ignore its scale.
     """
     return manifold.factors if hasattr(type(manifold), "factors") else None

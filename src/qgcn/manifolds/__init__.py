@@ -1,7 +1,7 @@
 """The spaces: ``geoopt`` manifolds with the maps at their origin, all pairwise distances, a name and a description."""
 
 from qgcn.manifolds.base import Family, Space
-from qgcn.manifolds.candidates import candidate_spaces, spaces_of_dimension
+from qgcn.manifolds.candidates import spaces_of_dimension
 from qgcn.manifolds.flat import Euclidean, Stereographic
 from qgcn.manifolds.names import parse_space, register_space
 from qgcn.manifolds.product import Product
@@ -17,7 +17,6 @@ __all__ = [
     "Space",
     "Sphere",
     "Stereographic",
-    "candidate_spaces",
     "parse_space",
     "register_space",
     "spaces_of_dimension",

@@ -32,7 +32,7 @@ def check_dim(dim: int, name: str = "dim", least: int = 1) -> int:
 class Space(geoopt.Manifold):  # type: ignore[misc]
     """A ``geoopt.Manifold`` of vectors that knows its size, its name, the maps at its origin and what kind of space it is.
 
-    Models, measurements and pictures are written against this protocol and nothing else: nobody asks for the class of a space.
+    Models, measurements and pictures rely on this protocol alone; none of them checks the class of a space.
     A space of your own subclasses it and is named by :func:`~qgcn.manifolds.register_space`.
     """
 
@@ -69,7 +69,7 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
 
     @property
     def parts(self) -> "tuple[Space, ...]":
-        """The spaces that a product is made of; the space alone if it is none."""
+        """The factors of a product; the space itself if it is not a product."""
         return (self,)
 
     @property
@@ -78,7 +78,7 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
         return (0.0,)
 
     def with_curvatures(self, values: Sequence[float]) -> "Space":
-        """Return the same space with given, fixed curvatures: ``space.with_curvatures(space.curvatures)`` measures alike.
+        """Return the same space with fixed curvatures: ``space.with_curvatures(space.curvatures)`` has the same distances.
 
         Args:
             values: One for each of :attr:`parts`.
@@ -92,7 +92,7 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
         return self
 
     def describe(self) -> str:
-        """Say in words what the space is."""
+        """Describe the space in words."""
         return f"the space {self} ({self.dim} dimensions)"
 
     def as_dict(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ Factory = Callable[..., Space]
 
 
 class _Form(NamedTuple):
-    """How the names of one kind of space read."""
+    """Pattern of the names of one kind of space."""
 
     factory: Factory
     numbers: int
@@ -44,11 +44,11 @@ def register_space(kind: str, factory: Factory, *, numbers: int = 1, example: st
         kind: Letters that names of the space begin with; upper and lower case are the same, and ``x`` is not allowed.
         factory: Builds the space: ``factory(*numbers, beta=..., learnable=...)``, see :func:`parse_space`. The name that the
             space writes must be one that it is read from.
-        numbers: How many numbers follow the letters, separated by commas.
+        numbers: Number of integers that follow the letters, separated by commas.
         example: A name for error messages; with 10 as its numbers if not given.
 
     Raises:
-        ValueError: The letters cannot be told from other names, or belong to another space.
+        ValueError: The letters are ambiguous or belong to another space.
     """
     letters = kind.upper()
     if not re.fullmatch(r"[A-WYZa-wyz]+", kind) or numbers < 1:
@@ -93,7 +93,7 @@ def parse_space(name: str, *, beta: float = -1.0, learnable: bool = False) -> Sp
         learnable: Make the curvatures parameters.
 
     Raises:
-        ValueError: The name is none of these, or names a space without points such as ``Q0,0``.
+        ValueError: The name is unknown, or names a space without points such as ``Q0,0``.
     """
     if not isinstance(name, str):
         raise TypeError(f"a space is named by a string, got {type(name).__name__}")

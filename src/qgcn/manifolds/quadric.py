@@ -209,7 +209,7 @@ class PseudoHyperboloid(Quadric):
     .. math:: \mathcal Q^{s,t}_\beta = \{x \in \mathbb R^{s+t} : \langle x, x\rangle = \beta\}
 
     It has ``s + t`` coordinates, time first, intrinsic dimension ``s + t - 1`` and sectional curvature ``1 / beta``.
-    ``t = 1`` is hyperbolic space (two sheets of it), ``s = 0`` is the sphere with its metric's sign turned.
+    ``t = 1`` is hyperbolic space (two sheets of it), ``s = 0`` is the sphere with the sign of its metric reversed.
 
     ``expmap``, ``logmap``, ``transp`` and ``dist`` are the manifold's own. ``logmap`` is NaN where no geodesic joins two
     points; ``dist`` and ``transp`` go around. ``expmap0`` and ``logmap0`` are the diffeomorphic maps at the south pole,
@@ -276,7 +276,7 @@ class PseudoHyperboloid(Quadric):
 
         .. math:: \chi = \Pi_x\bigl(J\,\Pi_x(J g)\bigr), \qquad g\cdot\chi = |\Pi_x(J g)|^2 \ge 0
 
-        The pseudo-Riemannian gradient :math:`\Pi_x(J g)` alone does not: along time-like directions it climbs.
+        The pseudo-Riemannian gradient :math:`\Pi_x(J g)` alone does not: along time-like directions it ascends.
         """
         self._check(x=x, u=u)
         gradient = self.proju(x, geometry.flip_time(u, time_dim=self.time_dim))

@@ -13,7 +13,7 @@ __all__ = ["Hyperboloid", "Sphere"]
 
 
 class _Riemannian(Quadric):
-    """A quadric of a positive metric, told by its intrinsic dimension."""
+    """A quadric with a positive metric, named by its intrinsic dimension."""
 
     _closed: ClassVar[bool] = False
     """Whether all coordinates count as time: a sphere."""

@@ -25,7 +25,7 @@ class Capabilities:
     """Capabilities of an encoder with given options.
 
     Attributes:
-        graph: What it reads of a graph: a ``matrix`` of adjacency, ``edges`` without weights, or ``none``.
+        graph: Form in which it reads the graph: a ``matrix`` of adjacency, ``edges`` without weights, or ``none``.
         sparse_features: Whether features may be a sparse matrix.
         hops: Number of aggregations, if what it computes of some nodes can be had from what those see of the graph.
         batchable: Whether several seeds can be trained as one batch: ``torch.vmap`` knows every operation,

@@ -67,6 +67,7 @@ class Coordinates(Encoder):
         self.space = space if isinstance(space, Space) else parse_space(space, beta=beta, learnable=learnable)
         self._confine = confine
         confined = self.space.confined() if confine > 0 else torch.zeros(self.space.ambient_dim, dtype=torch.bool)
+        self._confines = bool(confined.any())
         start = torch.randn(num_nodes, self.space.ambient_dim) * torch.where(confined, RELEASED, SPREAD)
         self.coordinates = nn.Parameter(self.space.proju(self.space.origin(self.space.ambient_dim), start).as_subclass(Tensor))
         # not learned, but part of what a model is
@@ -101,7 +102,7 @@ class Coordinates(Encoder):
 
     def settled(self, epochs: int) -> int:
         """Return the epoch from which nothing changes any more."""
-        return int(self._confine * epochs) if self._confine < 1 else 0
+        return int(self._confine * epochs) if self._confines and self._confine < 1 else 0
 
     def extra_repr(self) -> str:
         """Show the number of nodes and the space."""

@@ -49,7 +49,7 @@ class TangentNetwork(Encoder):
     r"""A stack of convolutions or linear layers over one space, computed in tangent coordinates at the pole.
 
     Each layer has a curvature of its own. Between layers, points are never formed: the logarithm of an exponential is the
-    identity (but for whole turns of time, which are taken off), and what a translation does is known in tangent coordinates.
+    identity (up to whole turns in time, which are removed), and translations have a closed form in tangent coordinates.
 
     .. math:: u^{l+1} = \sigma\Bigl(\sum_j a_{ij}\, \widehat\log_o\bigl(\widehat\exp_o(W u_j^l) \oplus b\bigr)\Bigr),
         \qquad x = \widehat\exp_o(u^L)

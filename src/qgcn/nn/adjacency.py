@@ -91,7 +91,7 @@ class _Graph:
 
     @property
     def decisions(self) -> int:
-        """How many edges, or pairs of them, are dropped on their own."""
+        """Number of edges, or pairs of them, that are dropped independently."""
         return self._numbers[0].numel()
 
     def entries_left(self, kept: Tensor) -> Tensor:
@@ -179,7 +179,7 @@ class Adjacency:
             edge_index: Sources and targets, shape ``(2, E)``.
             num_nodes: Number of nodes ``N``.
             edge_weight: Weights, shape ``(E,)`` (default: ones). The matrix has their type.
-            aggregation: How rows are normalised (default: ``sym``).
+            aggregation: Normalisation of the rows (default: ``sym``).
             self_loops: Count every node among its own neighbours, with weight 1; loops in ``edge_index`` do not count then
                 (default: true).
 
@@ -214,7 +214,7 @@ class Adjacency:
 
     @property
     def aggregation(self) -> Aggregation:
-        """How rows are normalised."""
+        """Normalisation of the rows."""
         return self._graph.aggregation
 
     @property

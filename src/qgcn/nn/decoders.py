@@ -51,6 +51,10 @@ class FermiDirac(nn.Module):
         """Return the logits of edges."""
         return (self.r - sqdist) / self.tau
 
+    def overwrite(self, sqdist: Tensor) -> Tensor:
+        """Return the same logits in the memory of the squared distances; without gradient."""
+        return sqdist.sub_(self.r).div_(-self.tau)
+
     def extra_repr(self) -> str:
         """Show both numbers."""
         return f"r={self.r.item():.4g}, tau={self.tau.item():.4g}"

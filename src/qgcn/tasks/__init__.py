@@ -4,7 +4,7 @@ from qgcn.tasks.batches import Batch, FullBatch, Loader, Randomness
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
 from qgcn.tasks.links import LinkPrediction, LinkPredictor
-from qgcn.tasks.predictor import Predictor
+from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.reconstruction import Reconstruction, Reconstructor
 from qgcn.tasks.registry import TASKS, find_task, register_task
 from qgcn.tasks.task import Rung, Task
@@ -19,6 +19,7 @@ __all__ = [
     "Loader",
     "NodeClassification",
     "NodeClassifier",
+    "PairPredictor",
     "Predictor",
     "Randomness",
     "Reconstruction",

@@ -1,19 +1,24 @@
 """Node classification."""
 
+import copy
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from qgcn import metrics
-from qgcn.embedding import read_embedding
-from qgcn.manifolds import Space
+from qgcn.data import read_node_split, split_nodes
+from qgcn.embedding import node_ids_of, read_embedding
+from qgcn.manifolds import Space, parse_space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, SparseMatrix, TangentClassifier
-from qgcn.tasks.config import Config, path_field
-from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names
+from qgcn.tasks.config import Config, check_shares, path_field
+from qgcn.tasks.features import as_scipy
+from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names, split_column
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Scores, Split, Task
@@ -23,16 +28,34 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassificationConfig", "NodeClassification", "NodeClassifier"]
 
+DOUBT = 0.01
+"""Share of the regression's probability that is spread over all classes."""
+SPECTRAL = 64
+"""Dimensions of the spectral features that yardsticks take where nodes have none; a tenth of the nodes if they are few."""
+MASKS = ("train_mask", "val_mask", "test_mask")
+SHARE = 0.15
+"""Share of the labelled nodes for validation, and for the test, if only the other one is given."""
+
 
 class ClassificationConfig(Config):
     """Settings of node classification."""
 
     task: Literal["classification"] = "classification"
+    val: float | None = Field(
+        None, gt=0, lt=1, description="Share of the labelled nodes kept for validation; the graph's own split if not given."
+    )
+    test: float | None = Field(
+        None, gt=0, lt=1, description="Share of the labelled nodes kept for the test; the graph's own split if not given."
+    )
+    split: str | None = path_field("File that says which nodes are held out: CSV, TSV or Parquet of id and part.")
     start: str | None = path_field("Folder of a finished run whose embedding joins the features.")
     head: Literal["convolution", "linear"] = Field(
         "convolution",
         description="Classifier: the last layer, which aggregates neighbours, or a linear one after all layers.",
     )
+    blend: bool = Field(True, description="Weigh the network with a regression on smoothed features, by validation.")
+
+    defaults: ClassVar[dict[str, Any]] = {"dropout": 0.5, "weight_decay": 0.0005, "epochs": 500, "patience": 100}
 
 
 class NodeClassifier(Predictor):
@@ -72,33 +95,51 @@ class NodeClassification(Task[ClassificationConfig]):
 
     name: ClassVar[str] = "classification"
     metric: ClassVar[str] = "f1_micro"
+    everything: ClassVar[str] = "all labelled nodes"
     config_type: ClassVar[type[Config]] = ClassificationConfig
     needs_labels: ClassVar[bool] = True
+    predicts_classes: ClassVar[bool] = True
 
     purpose: ClassVar[str] = "Learn the classes of some nodes, and predict those of the others."
     example: ClassVar[str] = "qgcn train classification --data cora --space Q15,1 --dropout 0.5 --seeds 10"
     aim: ClassVar[str] = "so that the class of a node can be read off its point"
     titles: ClassVar[dict[str, str]] = {"f1_micro": "F1 (micro)", "f1_macro": "F1 (macro)"}
     curve_title: ClassVar[str] = "accuracy"
+    main_scores: ClassVar[tuple[str, ...]] = ("f1_micro", "f1_macro")
 
     @classmethod
     def check(cls, config: Config) -> None:
-        """Raise if no layer is left for the encoder."""
+        """Raise if no layer is left for the encoder, or shares make no split."""
         super().check(config)
+        check_shares(config)
         layers = config.options.get("layers", 2)
         if _convolves(config) and layers < 2:
             raise ValueError(f"classification by convolution needs at least 2 layers, got {layers}")
 
     @classmethod
     def make_split(cls, data: "Data", config: ClassificationConfig) -> dict[str, Tensor]:
-        """Return the embedding of another run, if the settings name one; the split is the graph's own masks."""
-        return {} if config.start is None else {"start": read_embedding(Path(config.start), data)}
+        """Return the embedding of another run, if the settings name one, and masks, if they are not to be the graph's own."""
+        made = {} if config.start is None else {"start": read_embedding(Path(config.start), data)}
+        if config.split is not None:
+            masks = read_node_split(Path(config.split), node_ids_of(data), _labels_of(data))
+        elif config.val is not None or config.test is not None:
+            val, test = (SHARE if share is None else share for share in (config.val, config.test))
+            masks = split_nodes(_labels_of(data), train=1 - val - test, val=val, seed=config.split_seed)
+        else:
+            return made
+        return made | dict(zip(MASKS, masks, strict=True))
+
+    def refitted(self) -> Self:
+        """Return the problem in which all labelled nodes are trained on."""
+        data = copy.copy(self.source)
+        data.train_mask = data.y >= 0
+        drawn = {"train_mask": data.train_mask} if "train_mask" in self.split else {}
+        return type(self)(data, self.config, split=self.split | drawn, device=self.device)
 
     def prepare(self) -> None:
         """Check labels and masks."""
-        data = self.data
-        if getattr(data, "y", None) is None:
-            raise ValueError(f"classification needs labels, but {getattr(data, 'name', 'the graph')} has none")
+        _labels_of(self.data)
+        data = self.data = self._with_masks()
         masks = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
         for name, mask in masks.items():
             if mask is None:
@@ -112,9 +153,14 @@ class NodeClassification(Task[ClassificationConfig]):
         self.y: Tensor = data.y.to(self.device)
         self.classes = int(data.y.max()) + 1
 
-    def message_edges(self) -> tuple[Tensor, Tensor | None]:
-        """Return all edges."""
-        return self.data.edge_index, getattr(self.data, "edge_weight", None)
+    def _with_masks(self) -> "Data":
+        """Return the graph with the masks of the split, if it has any."""
+        if MASKS[0] not in self.split:
+            return self.data
+        made = copy.copy(self.data)
+        for name in MASKS:
+            made[name] = self.split[name]
+        return made
 
     def extra_features(self) -> Tensor | None:
         """Return the embedding of another run, if the settings name one."""
@@ -154,6 +200,99 @@ class NodeClassification(Task[ClassificationConfig]):
             "f1_macro": float(metrics.f1(prediction, y, average="macro")),
         }
 
+    def class_logits(self, predictor: Predictor) -> Tensor:
+        """Return the logits of the classes of all nodes."""
+        logits: Tensor = predictor("predict", self.x, self.graph)
+        return logits
+
+    def outcomes(self, prediction: Tensor, split: Split) -> tuple[Tensor, Tensor]:
+        """Return the logits and labels of the nodes of a split."""
+        return prediction, self.y[self.nodes[split]]
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Name of the regression."""
+        return (self._regressions[1],) if self.config.blend else ()
+
+    def terms(self, split: Split) -> Tensor | None:
+        """Return the log-probabilities of the nodes of a split by the regression on smoothed features."""
+        terms = self.class_terms()
+        return None if terms is None else terms[self.nodes[split]]
+
+    def class_terms(self) -> Tensor | None:
+        """Return the log-probabilities of all nodes by the regression on smoothed features, shape ``(N, C, 1)``."""
+        if not self.config.blend:
+            return None
+        if len(self.nodes["train"]) == 0:  # of a changed graph: nothing to learn from
+            return torch.zeros(self.num_nodes, self.classes, 1, dtype=torch.float64, device=self.device)
+        return smoothed_log(torch.from_numpy(self.smoothed_logits)).unsqueeze(-1).to(self.device)
+
+    def changed(self, data: "Data") -> Self:
+        """Return the problem of a changed graph; known nodes keep their labels and their part of the split."""
+        made = super().changed(data)
+        for name in ("smoothed_logits", "_matrix"):
+            made.__dict__.pop(name, None)
+        if made.origin is None:
+            return made
+        places = made.origin.places.to(self.device)
+        made.y = torch.where(places >= 0, self.y[places], -1)
+        made.nodes = {}
+        for name, nodes in self.nodes.items():
+            part = torch.zeros(self.num_nodes, dtype=torch.bool, device=self.device)
+            part[nodes] = True
+            made.nodes[name] = ((places >= 0) & part[places]).nonzero().squeeze(1)
+        return made
+
+    def yardsticks(self) -> dict[str, Callable[[], Scores]]:
+        """Return the most common class, and logistic regressions on features: the nodes' own, and smoothed twice."""
+        plain, smoothed = self._regressions
+        return {
+            "majority class": self._majority,
+            plain: lambda: self._tested(self._regression()),
+            smoothed: lambda: self._tested(self.smoothed_logits),
+        }
+
+    @property
+    def _regressions(self) -> tuple[str, str]:
+        """Names of the regressions on features and on smoothed features."""
+        kind = "features" if self._has_features() else "spectral features"
+        return f"logistic regression on {kind}", f"logistic regression on smoothed {kind}"
+
+    def _has_features(self) -> bool:
+        return self.node_features() is not None or self.extra_features() is not None or self.config.degree_features
+
+    def _majority(self) -> Scores:
+        known = torch.cat((self.nodes["train"], self.nodes["val"]))  # training nodes alone may be as many of each class
+        counts = self.y[known].bincount(minlength=self.classes)
+        return self.score(counts.double().expand(len(self.nodes["test"]), -1), "test", parse_space(self.config.space))
+
+    @cached_property
+    def smoothed_logits(self) -> Any:
+        """Logits of all nodes by a logistic regression on twice smoothed features, shape ``(N, C)``."""
+        from qgcn.yardsticks import normalized
+
+        return self._regression(normalized(self._matrix, loops=True))
+
+    @cached_property
+    def _matrix(self) -> Any:
+        from qgcn.yardsticks import adjacency
+
+        edges, weights = self._inputs.edges, self._inputs.weights
+        return adjacency(edges.cpu().numpy(), self.num_nodes, None if weights is None else weights.cpu().numpy())
+
+    def _regression(self, smoother: Any = None) -> Any:
+        """Return the logits of all nodes by a logistic regression, shape ``(N, C)``; minus infinity for unseen classes."""
+        from qgcn.yardsticks import logistic_regression, spectral_features
+
+        count = max(2, min(SPECTRAL, self.num_nodes // 10))
+        x = as_scipy(self._inputs.x) if self._has_features() else spectral_features(self._matrix, count)
+        train, val = (self.nodes[split].cpu().numpy() for split in ("train", "val"))
+        return logistic_regression(x, self.y.cpu().numpy(), train, val, smoother=smoother)
+
+    def _tested(self, logits: Any) -> Scores:
+        chosen = torch.from_numpy(logits).to(self.device)[self.nodes["test"]]
+        return self.score(chosen, "test", parse_space(self.config.space))
+
     # --- words -------------------------------------------------------------------------------------------------------
 
     def scored_on(self) -> str:
@@ -167,6 +306,18 @@ class NodeClassification(Task[ClassificationConfig]):
         common = f"where always naming the most common class gives {100 * share:.1f} %"
         return f"It names the class of {value} of the test nodes correctly, {common}."
 
+    def remarks(self) -> list[str]:
+        """Say where the split comes from, if it is not the graph's own."""
+        if MASKS[0] not in self.split:
+            return super().remarks()
+        config, parts = self.config, {name: len(nodes) for name, nodes in self.nodes.items()}
+        sizes = ", ".join(f"{number} {name}" for name, number in parts.items())
+        origin = "drawn by val and test" if config.split is None else f"read from {config.split}"
+        usual = split_nodes(self.y.cpu(), seed=config.split_seed)  # what a graph that has no split of its own is given
+        own = [getattr(self.source, name, mask) for name, mask in zip(MASKS, usual, strict=True)]
+        is_public = not all(torch.equal(*pair) for pair in zip(own, usual, strict=True))
+        return [*super().remarks(), f"split {origin}: {sizes} nodes" + "; the graph's own split is not used" * is_public]
+
     def insights(self, predictor: Predictor) -> tuple[list[Column], list[Quality]]:
         """Return predicted classes, and how many test nodes are right, by class and by degree."""
         guess = predictor("predict", self.x, self.graph).argmax(-1).cpu()
@@ -174,20 +325,32 @@ class NodeClassification(Task[ClassificationConfig]):
         right = (guess == data.y).double()
         tested = torch.where(data.test_mask, right, torch.nan)
         names = class_names(data)
-        part = torch.full_like(data.y, -1)
-        for k, mask in enumerate((data.train_mask, data.val_mask, data.test_mask)):
-            part[mask] = k
         columns = [
             Column.of_categories("predicted class", guess.numpy(), names),
             Column.of_categories("right or wrong", torch.where(data.y >= 0, 1 - right.long(), -1).numpy(), ["right", "wrong"]),
-            Column.of_categories("split", part.numpy(), ["training", "validation", "test"]),
+            split_column(data),
         ]
-        about = "Share of the test nodes whose class is predicted right."
+        alone = " by the network alone" if self.term_names else ""  # the score is that of the blend
+        about = f"Share of the test nodes whose class is predicted right{alone}."
         degree = torch.bincount(data.edge_index[0], minlength=self.num_nodes)
         return columns, [
             Quality("Test nodes right, by class", about, by_class(tested, data.y, names)),
             Quality("Test nodes right, by degree", about, by_degree(tested, degree)),
         ]
+
+
+def _labels_of(data: "Data") -> Tensor:
+    """Return the labels; raise if there are none."""
+    y: Tensor | None = getattr(data, "y", None)
+    if y is None:
+        raise ValueError(f"classification needs labels, but {getattr(data, 'name', 'the graph')} has none")
+    return y
+
+
+def smoothed_log(logits: Tensor) -> Tensor:
+    """Return log-probabilities, float64, mixed with a little of all classes, so that none is impossible."""
+    p = logits.double().softmax(-1)
+    return ((1 - DOUBT) * p + DOUBT / p.shape[-1]).log()
 
 
 def _convolves(config: Config) -> bool:

@@ -19,7 +19,7 @@ from qgcn.manifolds import parse_space
 from qgcn.models import MODELS, Capabilities, Model, Options, find_model
 from qgcn.tasks.registry import TASKS, find_task
 
-__all__ = ["Config", "join_config", "models_for", "path_field", "read_config", "settings_of"]
+__all__ = ["Config", "check_shares", "join_config", "models_for", "path_field", "read_config", "settings_of"]
 
 GONE = {"convolve": "coordinates are not smoothed any more"}
 """Keys of former versions."""
@@ -30,11 +30,25 @@ def path_field(description: str) -> Any:
     return Field(None, description=description, json_schema_extra={"path": True})
 
 
+def check_shares(config: Any) -> None:
+    """Raise unless the keys ``val``, ``test`` and ``split`` go together: shares, or a file that says what is held out."""
+    usual = {name: type(config).model_fields[name].default for name in ("val", "test")}
+    if config.split is not None:
+        for name, value in usual.items():
+            if getattr(config, name) != value:
+                raise ValueError(f"{name} has no effect beside split, whose file says what is held out: leave out one of them")
+    if (config.val or 0) + (config.test or 0) >= 1:
+        raise ValueError(f"val and test must be shares with val + test < 1, got val={config.val} and test={config.test}")
+
+
 class _Data(BaseModel):
     task: str = Field(description="Task.")
-    data: str = Field(description="Name of a data set, or path of a graph: CSV, TSV, npz, GraphML.")
-    features: str | None = path_field("File of node features: CSV or TSV with ids first, npz or npy.")
-    labels: str | None = path_field("File of node labels: CSV or TSV, id and label.")
+    data: str = Field(description="Name of a data set, or path of a graph: CSV, TSV, Parquet, npz, GraphML.")
+    source: str | int | None = Field(None, description="Column of the source in a table of edges: its name, or number from 1.")
+    target: str | int | None = Field(None, description="Column of the target in a table of edges.")
+    weight: str | int | None = Field(None, description="Column of the weight in a table of edges.")
+    features: str | None = path_field("File of node features: CSV, TSV or Parquet with ids first, npz or npy.")
+    labels: str | None = path_field("File of node labels: CSV, TSV or Parquet of id and label, npz or npy.")
     degree_features: bool = Field(False, description="Append a one-hot of min(degree, 5), of training edges only.")
     one_hot: bool = Field(False, description="Append a one-hot of each node to its features.")
     row_normalize: bool = Field(False, description="Divide each node's features by the sum of their magnitudes.")
@@ -58,6 +72,7 @@ class _Training(BaseModel):
     schedule: Literal["constant", "cosine"] = Field("constant", description="Learning rate over time.")
     clip: float | None = Field(None, gt=0, description="Clip gradients to this norm.")
     eval_every: int | None = Field(None, ge=1, description="Epochs between validations; the task's own number if not given.")
+    refit: bool = Field(False, description="Train again on everything, for the number of epochs that validation chose.")
 
 
 class _Machine(BaseModel):
@@ -68,6 +83,7 @@ class _Machine(BaseModel):
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="Device to train on.")
     precision: Literal["float32", "float64"] = Field("float32", description="Floating-point type.")
     deterministic: bool = Field(False, description="Use deterministic algorithms only, on a GPU.")
+    yardsticks: bool = Field(True, description="Score cheap methods beside the model, at the end.")
     checkpoint_seconds: float = Field(10.0, ge=0, description="Seconds between checkpoints: the most that a killed run loses.")
 
 

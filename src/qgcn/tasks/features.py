@@ -1,12 +1,14 @@
 """Features of nodes as a model takes them: checked, normalised, extended, dense or sparse."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from qgcn.data import degree_one_hot
 from qgcn.nn import SparseMatrix
 
-__all__ = ["check_features", "extended", "laid_out", "normalize_rows"]
+__all__ = ["as_scipy", "check_features", "extended", "laid_out", "normalize_rows"]
 
 SPARSE_BELOW = 0.25
 """Share of entries that are not zero under which a matrix of features is multiplied faster as a sparse one."""
@@ -21,6 +23,8 @@ def extended(
     row_normalize: bool = False,
     one_hot: bool = False,
     extra: Tensor | None = None,
+    places: Tensor | None = None,
+    width: int = 0,
 ) -> Tensor:
     """Return the features of all nodes, dense or sparse COO, shape ``(N, n)``; a one-hot of each node if there are none.
 
@@ -32,6 +36,8 @@ def extended(
         row_normalize: Divide each node's features by their sum of magnitudes.
         one_hot: Append a one-hot of each node, so that a node can be learned beyond what it shows.
         extra: Further features, appended as they are: an embedding learned elsewhere.
+        places: Column of each node in its one-hot, -1 for a node that has none, shape ``(N,)`` (default: its own number).
+        width: Number of those columns, if ``places`` are given.
     """
     if degree_features:
         columns = degree_one_hot(edges, num_nodes)
@@ -40,12 +46,21 @@ def extended(
         check_features(x)
         x = normalize_rows(x) if row_normalize else x
     if x is None or one_hot:
-        identity = torch.sparse.spdiags(torch.ones(1, num_nodes), torch.zeros(1, dtype=torch.int64), (num_nodes,) * 2)
+        identity = _one_hot(torch.arange(num_nodes), num_nodes) if places is None else _one_hot(places, width)
         x = identity if x is None else torch.cat((x.to_sparse(), identity), dim=1)
     if extra is not None:
         check_features(extra)
         x = torch.cat((x, extra), dim=1) if x.layout == torch.strided else torch.cat((x, extra.to_sparse()), dim=1)
     return x
+
+
+def _one_hot(places: Tensor, width: int) -> Tensor:
+    """Return a row for each place with a one there, of zeros for a negative one; sparse COO, shape ``(N, width)``."""
+    rows = (places >= 0).nonzero().squeeze(1)
+    entries = torch.stack((rows, places[rows]))
+    return torch.sparse_coo_tensor(
+        entries, torch.ones(len(rows)), (len(places), width), is_coalesced=True, check_invariants=False
+    )
 
 
 def check_features(x: Tensor) -> None:
@@ -63,6 +78,17 @@ def laid_out(x: Tensor, sparse: bool) -> Tensor | SparseMatrix:
     if x.layout == torch.strided and float((x != 0).float().mean()) >= SPARSE_BELOW:
         return x
     return SparseMatrix.of(x)
+
+
+def as_scipy(x: Tensor) -> Any:
+    """Return features as a NumPy array, or as a SciPy sparse matrix if most are zero."""
+    from scipy.sparse import coo_array
+
+    x = x.cpu()
+    if x.layout == torch.strided and float((x != 0).float().mean()) >= SPARSE_BELOW:
+        return x.numpy()
+    entries = x.to_sparse_coo().coalesce()
+    return coo_array((entries.values().numpy(), tuple(entries.indices().numpy())), shape=tuple(x.shape)).tocsr()
 
 
 def normalize_rows(x: Tensor) -> Tensor:

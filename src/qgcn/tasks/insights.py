@@ -1,5 +1,6 @@
-"""Insights of a task into its nodes, beyond its scores: columns to colour them by, and scores by class and by degree."""
+"""Insights of a task into its nodes, beyond its scores: columns to colour them by, scores by groups, lists to look through."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,23 @@ import torch
 from torch import Tensor
 
 from qgcn import metrics
+from qgcn.answer import Answer
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Column", "Group", "Quality", "auc_by_degree", "by_class", "by_degree", "class_names", "degree_bands"]
+__all__ = [
+    "Column",
+    "Group",
+    "Listing",
+    "Quality",
+    "auc_by_degree",
+    "by_class",
+    "by_degree",
+    "class_names",
+    "degree_bands",
+    "split_column",
+]
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,38 @@ class Quality:
     title: str
     about: str
     groups: list[Group]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Nodes or pairs of nodes to look through, the most telling first; a report shows them as a table and offers it as CSV.
+
+    Attributes:
+        name: Name of the file: lower-case letters, digits and hyphens.
+        title: Heading of the table.
+        about: Sentences on what is listed and how far to trust it.
+        table: The rows.
+        nodes: Columns that name nodes; the report marks these nodes in its views.
+        shares: Columns of numbers from 0 to 1 that are shown in per cent.
+
+    Raises:
+        ValueError: The name does not fit a file, or a column is not there.
+    """
+
+    name: str
+    title: str
+    about: str
+    table: Answer
+    nodes: tuple[str, ...] = ("node",)
+    shares: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch("[a-z0-9-]+", self.name):
+            raise ValueError(f"the name of a listing must be of lower-case letters, digits and hyphens, got {self.name!r}")
+        for column in (*self.nodes, *self.shares):
+            if column not in self.table.columns:
+                there = ", ".join(self.table.columns)
+                raise ValueError(f"the listing {self.name} has no column {column!r} (there are: {there})")
 
 
 def degree_bands(degree: Tensor) -> list[tuple[str, Tensor]]:
@@ -117,3 +162,12 @@ def class_names(data: "Data") -> list[str]:
     """Return the names of the classes of a graph, numbers if they have none."""
     named = getattr(data, "classes", None)
     return [str(each) for each in named] if named is not None else [str(k) for k in range(int(data.y.max()) + 1)]
+
+
+def split_column(data: "Data") -> Column:
+    """Return which part of the split each node is in, by the graph's masks."""
+    part = np.full(int(data.num_nodes or 0), -1)
+    for k, name in enumerate(("train_mask", "val_mask", "test_mask")):
+        if (mask := data.get(name)) is not None:
+            part[mask.cpu().numpy()] = k
+    return Column.of_categories("split", part, ["training", "validation", "test"])

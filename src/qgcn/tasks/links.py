@@ -1,6 +1,9 @@
 """Link prediction."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Callable
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
@@ -8,13 +11,16 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from qgcn import metrics
-from qgcn.data import LinkSplit, split_links
-from qgcn.manifolds import Space
+from qgcn.data import LinkSplit, read_link_split, split_links
+from qgcn.embedding import node_ids_of
+from qgcn.kernels.pairs import distances_from
+from qgcn.manifolds import Space, parse_space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, FermiDirac, SparseMatrix
-from qgcn.tasks.config import Config
+from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.insights import Column, Quality, auc_by_degree
-from qgcn.tasks.predictor import Predictor
+from qgcn.tasks.link_terms import LinkTerms
+from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Rung, Scores, Split, Task
 
@@ -22,6 +28,9 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 __all__ = ["LinkConfig", "LinkPrediction", "LinkPredictor"]
+
+SPECTRAL = (2, 4, 8, 16, 32, 64)
+"""Dimensions of spectral yardsticks, of which validation chooses."""
 
 
 class LinkConfig(Config):
@@ -31,6 +40,8 @@ class LinkConfig(Config):
     protocol: Literal["leak-free", "hgcn"] = Field("leak-free", description="Protocol of the split of edges.")
     val: float = Field(0.05, gt=0, lt=1, description="Share of the edges kept for validation.")
     test: float = Field(0.10, gt=0, lt=1, description="Share of the edges kept for the test.")
+    split: str | None = path_field("File that says which edges are held out: CSV, TSV or Parquet of source, target and part.")
+    blend: bool = Field(True, description="Weigh the network with structural scores, such as shared neighbours, by validation.")
 
     defaults: ClassVar[dict[str, Any]] = {
         "aggregation": "mean",
@@ -42,7 +53,7 @@ class LinkConfig(Config):
     }
 
 
-class LinkPredictor(Predictor):
+class LinkPredictor(PairPredictor):
     """An encoder and the Fermi-Dirac decoder of squared distances.
 
     Args:
@@ -57,17 +68,23 @@ class LinkPredictor(Predictor):
     def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the cross-entropy of edges and of non-edges, one as heavy as the other."""
         points = self.embed(x, graph)
-        edges, others = (self._logits(points, pairs) for pairs in targets)
+        edges, others = (self.pair_logits(points, pairs) for pairs in targets)
         return softplus(-edges).mean() + softplus(others).mean()
 
     def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the logits of pairs, shape ``(P,)``."""
-        return self._logits(self.embed(x, graph), targets[0])
+        return self.pair_logits(self.embed(x, graph), targets[0])
 
-    def _logits(self, points: Tensor, pairs: Tensor) -> Tensor:
+    def pair_logits(self, points: Tensor, pairs: Tensor) -> Tensor:
+        """Return the logits of pairs from their squared distances."""
         sqdist = self.space.dist2(points[pairs[0]], points[pairs[1]])
         logits: Tensor = self.decoder(sqdist)
         return logits
+
+    @torch.no_grad()
+    def row_logits(self, points: Tensor, nodes: Tensor) -> Tensor:
+        """Return the logits of some nodes with all nodes."""
+        return self.decoder.overwrite(distances_from(points, nodes, self.space).square_())
 
 
 @register_task
@@ -80,28 +97,48 @@ class LinkPrediction(Task[LinkConfig]):
 
     name: ClassVar[str] = "links"
     metric: ClassVar[str] = "roc_auc"
+    everything: ClassVar[str] = "all edges"
     config_type: ClassVar[type[Config]] = LinkConfig
     eval_every: ClassVar[int] = 5
+    scores_pairs: ClassVar[bool] = True
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2))
 
     purpose: ClassVar[str] = "Learn some edges of a graph, and tell the others from non-edges."
     example: ClassVar[str] = "qgcn train links --data friends.csv --space Q15,1 --seeds 5"
     aim: ClassVar[str] = "so that points of linked nodes are near each other"
     titles: ClassVar[dict[str, str]] = {"roc_auc": "ROC AUC", "mrr": "MRR"}
+    main_scores: ClassVar[tuple[str, ...]] = ("roc_auc", "average_precision", "mrr")
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Raise if shares make no split, or a file makes it already."""
+        super().check(config)
+        check_shares(config)
 
     @classmethod
     def make_split(cls, data: "Data", config: LinkConfig) -> dict[str, Tensor]:
-        """Split the edges; see :func:`qgcn.data.split_links`."""
-        shares = {"val": config.val, "test": config.test}
-        nodes = int(data.num_nodes or 0)
-        return split_links(data.edge_index, nodes, **shares, protocol=config.protocol, seed=config.split_seed).parts()
+        """Split the edges, see :func:`qgcn.data.split_links`, or as a file says, see :func:`qgcn.data.read_link_split`."""
+        form: dict[str, Any] = {"protocol": config.protocol, "seed": config.split_seed}
+        if config.split is not None:
+            return read_link_split(Path(config.split), data.edge_index, node_ids_of(data), **form).parts()
+        return split_links(data.edge_index, int(data.num_nodes or 0), val=config.val, test=config.test, **form).parts()
+
+    def refitted(self) -> Self:
+        """Return the problem in which all edges are trained on, and no other pair is kept from being a non-edge."""
+        held = {name: torch.empty(2, 0, dtype=torch.long) for name in ("val", "test", "val_negative", "test_negative")}
+        edges = torch.cat([self.split[name] for name in ("train", "val", "test")], dim=1)
+        return type(self)(self.source, self.config, split=self.split | held | {"train": edges}, device=self.device)
 
     def prepare(self) -> None:
         """Build the split from its parts."""
         self.links: LinkSplit = LinkSplit.of(self.split, self.num_nodes, self.config.protocol).to(self.device)
 
+    def known_edges(self) -> tuple[Tensor, Tensor | None]:
+        """Return all edges; weights are not used."""
+        return self.data.edge_index, None
+
     def message_edges(self) -> tuple[Tensor, Tensor | None]:
-        """Return the training edges in both directions; weights are not used."""
+        """Return the training edges in both directions."""
         return self.links.message.cpu(), None
 
     def build_predictor(self) -> LinkPredictor:
@@ -137,6 +174,80 @@ class LinkPrediction(Task[LinkConfig]):
         scores |= {f"hits@{k}": metrics.hits_at(positive, negative, k) for k in (10, 50, 100) if k <= count}
         return {name: float(value) for name, value in scores.items()}
 
+    def outcomes(self, prediction: Tensor, split: Split) -> tuple[Tensor, Tensor]:
+        """Return the logits of "no edge" and "edge" for the pairs of a split, and which it is."""
+        joined = torch.arange(len(prediction), device=prediction.device) < getattr(self.links, split).shape[1]
+        return torch.stack((torch.zeros_like(prediction), prediction), dim=1), joined.long()
+
+    def from_outcomes(self, logits: Tensor) -> Tensor:
+        """Return the logits of edges."""
+        return logits[:, 1] - logits[:, 0]
+
+    @cached_property
+    def link_terms(self) -> LinkTerms:
+        """Structural scores, of the edges that messages pass along."""
+        return LinkTerms(self._inputs.edges, self.num_nodes)
+
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """Names of the structural scores."""
+        return LinkTerms.NAMES if self.config.blend else ()
+
+    def terms(self, split: Split) -> Tensor | None:
+        """Return the structural scores of the pairs of a split."""
+        if not self.config.blend:
+            return None
+        edge = self.link_terms.of_pairs(self.targets(split)[0]).unsqueeze(1)
+        return torch.cat((torch.zeros_like(edge), edge), dim=1)
+
+    def pair_terms(self) -> LinkTerms | None:
+        """Return the structural scores, if the network is weighed with them."""
+        return self.link_terms if self.config.blend else None
+
+    def changed(self, data: "Data") -> Self:
+        """Return the problem of a changed graph, with structural scores of its own."""
+        made = super().changed(data)
+        made.__dict__.pop("link_terms", None)
+        return made
+
+    def yardsticks(self) -> dict[str, Callable[[], Scores]]:
+        """Return neighbourhood and spectral scores, all of training edges alone."""
+        from qgcn.yardsticks import adamic_adar, common_neighbours, preferential_attachment
+
+        graph = self.link_terms.graph
+        (pairs,) = (each.cpu().numpy() for each in self.targets("test"))
+        simple = {
+            "common neighbours": common_neighbours,
+            "Adamic-Adar": adamic_adar,
+            "preferential attachment": preferential_attachment,
+        }
+        found: dict[str, Callable[[], Scores]] = {
+            name: partial(self._neighbourly, method, graph, pairs) for name, method in simple.items()
+        }
+        found["spectral embedding"] = lambda: self._scored(self._spectral(*self.link_terms.spectrum))
+        found["truncated SVD"] = lambda: self._scored(self._spectral(*self.link_terms.singular))
+        return found
+
+    def _spectral(self, values: Any, vectors: Any) -> Any:
+        """Score the test pairs by eigenvectors; validation chooses how many, and the power of their eigenvalues."""
+        from qgcn.yardsticks import pair_scores
+
+        choices = [(count, power) for count in SPECTRAL for power in (1, 2)]
+        (val,), (test,) = ([each.cpu().numpy() for each in self.targets(split)] for split in ("val", "test"))
+
+        def scores(pairs: Any, count: int, power: int) -> Any:
+            return pair_scores(values[:count], vectors[:, :count], pairs, power)
+
+        space = parse_space(self.config.space)
+        best = max(choices, key=lambda choice: float(self.selection(torch.from_numpy(scores(val, *choice)), space)))
+        return scores(test, *best)
+
+    def _neighbourly(self, method: Callable[[Any, Any], Any], graph: Any, pairs: Any) -> Scores:
+        return self._scored(method(graph, pairs))
+
+    def _scored(self, scores: Any) -> Scores:
+        return self.score(torch.from_numpy(scores), "test", parse_space(self.config.space))
+
     # --- words -------------------------------------------------------------------------------------------------------
 
     def scored_on(self) -> str:
@@ -159,8 +270,13 @@ class LinkPrediction(Task[LinkConfig]):
         return "The hgcn split leaks test pairs into training negatives; it is there to compare with the papers."
 
     def remarks(self) -> list[str]:
-        """Say that weights are not used."""
-        return [] if getattr(self.data, "edge_weight", None) is None else ["weights of edges are not used"]
+        """Say that weights are not used, and where the split comes from, if from a file."""
+        told = [] if getattr(self.data, "edge_weight", None) is None else ["weights of edges are not used"]
+        if self.config.split is not None:
+            train, val, test, *others = (pairs.shape[1] for pairs in self.links.parts().values())
+            sizes = f"{train} train, {val} val, {test} test edges; {others[0]} and {others[1]} non-edges"
+            told.append(f"split read from {self.config.split}: {sizes}")
+        return told
 
     def about_results(self) -> dict[str, Any]:
         """Return the protocol of the split."""
@@ -172,5 +288,6 @@ class LinkPrediction(Task[LinkConfig]):
         logits = predictor("predict", batch.x, batch.graph, *batch.targets)
         degree = torch.bincount(self.data.edge_index[0], minlength=self.num_nodes)
         groups = auc_by_degree(batch.targets[0].cpu(), logits.cpu(), self.links.test.shape[1], degree)
-        about = "ROC AUC of test edges, by the degree of their end with fewer edges: 0.5 is guessing."
+        alone = " by the network alone" if self.term_names else ""  # the score is that of the blend
+        about = f"ROC AUC of test edges{alone}, by the degree of their end with fewer edges: 0.5 is guessing."
         return [], [Quality("Test edges told apart, by degree", about, groups)]

@@ -9,7 +9,7 @@ from qgcn.manifolds import Space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, SparseMatrix
 
-__all__ = ["Predictor"]
+__all__ = ["PairPredictor", "Predictor"]
 
 
 class Predictor(nn.Module, ABC):
@@ -48,3 +48,25 @@ class Predictor(nn.Module, ABC):
     def space(self) -> Space:
         """The space of the embedding."""
         return self.encoder.space
+
+
+class PairPredictor(Predictor):
+    """A network whose decoder tells how probable a link between two nodes is."""
+
+    @abstractmethod
+    def pair_logits(self, points: Tensor, pairs: Tensor) -> Tensor:
+        """Return the logits of pairs, shape ``(P,)``.
+
+        Args:
+            points: The embedding, shape ``(N, d)``.
+            pairs: Positions of both nodes of each pair, shape ``(2, P)``.
+        """
+
+    @abstractmethod
+    def row_logits(self, points: Tensor, nodes: Tensor) -> Tensor:
+        """Return the logits of some nodes with all nodes, shape ``(n, N)``, as fast as possible; the caller may overwrite them.
+
+        Args:
+            points: The embedding, shape ``(N, d)``.
+            nodes: Positions of the nodes, shape ``(n,)``.
+        """

@@ -1,7 +1,8 @@
 """Graph reconstruction: an embedding in which a node's neighbours are its nearest points."""
 
 import math
-from typing import Any, ClassVar, Literal, get_args
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -11,13 +12,17 @@ from torch import Tensor, nn
 from qgcn import kernels, metrics
 from qgcn.data.hops import Shape
 from qgcn.kernels import Neighbourhoods
-from qgcn.manifolds import Space
-from qgcn.models import Encoder
+from qgcn.manifolds import Euclidean, Space, parse_space
+from qgcn.models import Coordinates, Encoder
 from qgcn.nn import Adjacency, SparseMatrix
 from qgcn.tasks.config import Config
+from qgcn.tasks.placement import place_nodes
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Rung, Scores, Split, Task
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 __all__ = ["OBJECTIVES", "Reconstruction", "ReconstructionConfig", "Reconstructor"]
 
@@ -31,6 +36,14 @@ NODES_TEMPERATURE = 20.0
 
 LARGE, SOURCES = 20_000, 1000
 """Nodes of a graph beyond which distortion is measured from some of them, and from how many: all would take many minutes."""
+
+
+LONG = 8_000
+"""Nodes of a graph beyond which a step may take seconds, so that its cost is estimated from a part of it."""
+
+
+RECORDED = 2**17
+"""Nodes of a graph up to which steps on a GPU are recorded: a longer one must be able to hear a signal."""
 
 
 class ReconstructionConfig(Config):
@@ -109,6 +122,7 @@ class Reconstruction(Task[ReconstructionConfig]):
 
     name: ClassVar[str] = "reconstruction"
     metric: ClassVar[str] = "map"
+    best_possible: ClassVar[float | None] = 1.0
     config_type: ClassVar[type[Config]] = ReconstructionConfig
     eval_every: ClassVar[int] = 50
     batchable: ClassVar[bool] = False  # a batch of seeds would need as many matrices of distances
@@ -141,13 +155,25 @@ class Reconstruction(Task[ReconstructionConfig]):
         if self.config.objective == "distortion":
             self._distances = tuple(each.to(self.device) for each in _graph_distances(edges, self.num_nodes))
 
+    def changed(self, data: "Data") -> Self:
+        """Return the problem of a changed graph, with its own neighbourhoods."""
+        made = super().changed(data)
+        made.neighbourhoods = Neighbourhoods.of(made.data.edge_index.to(self.device), made.num_nodes)
+        return made
+
+    def embed(self, predictor: Predictor) -> Tensor:
+        """Return the points; new nodes of a changed graph are placed among those that were learned."""
+        origin = self.origin
+        if origin is None or not self.capabilities.learns_nodes:
+            return super().embed(predictor)
+        places = origin.places.to(self.device)
+        scale = getattr(predictor, "log_temperature", None)
+        temperature = 1.0 if scale is None else float(scale.exp())
+        return place_nodes(super().embed(predictor)[places], places < 0, self.neighbourhoods, predictor.space, temperature)
+
     def node_features(self) -> Tensor | None:
         """Return the features, if asked for."""
         return super().node_features() if self.config.use_features else None
-
-    def message_edges(self) -> tuple[Tensor, Tensor | None]:
-        """Return all edges."""
-        return self.data.edge_index, getattr(self.data, "edge_weight", None)
 
     def build_predictor(self) -> Reconstructor:
         """Build an encoder and the objective."""
@@ -162,10 +188,20 @@ class Reconstruction(Task[ReconstructionConfig]):
         """Return the pairs of the distortion objective, all of them."""
         return self._distances if split == "train" else ()
 
+    @torch.no_grad()
+    def seconds_of_step(self, predictor: Predictor) -> tuple[float, float] | None:
+        """Estimate the seconds of a step and of a validation from a few rows of their passes over all pairs."""
+        if self.num_nodes < LONG or self.config.objective == "distortion":
+            return None
+        points = predictor.embed(self.x, self.graph)
+        squared = self.config.objective == "neighbours"
+        return kernels.pass_seconds(points, self.neighbourhoods, predictor.space, squared=squared)
+
     @property
     def is_static(self) -> bool:
-        """Whether a step can be recorded: the distortion objective checks its pairs at every step."""
-        return self.config.objective != "distortion" and self.config.edge_dropout == 0
+        """Whether a step can be recorded: the distortion objective checks its pairs at every step, and a long one is cut."""
+        short = self.num_nodes <= RECORDED
+        return short and self.config.objective != "distortion" and self.config.edge_dropout == 0
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the mAP."""
@@ -181,6 +217,29 @@ class Reconstruction(Task[ReconstructionConfig]):
             "worst_distortion": float(stretch.worst),
         }
 
+    def yardsticks(self) -> dict[str, Callable[[], Scores]]:
+        """Return random points in the same space, and a spectral embedding in as many dimensions; none on a large graph."""
+        if self.num_nodes > LARGE:  # each would take as long as many training steps
+            return {}
+        return {"random points": self._random, "spectral embedding": self._spectral}
+
+    def _random(self) -> Scores:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.config.seed)
+            start = Coordinates(self.num_nodes, self.config.space).to(self.device)
+        with torch.no_grad():
+            return self._precision(start(self.x, self.graph), start.space)
+
+    def _spectral(self) -> Scores:
+        from qgcn.yardsticks import adjacency, laplacian_eigenmap
+
+        graph = adjacency(self.data.edge_index.cpu().numpy(), self.num_nodes)
+        points = torch.from_numpy(laplacian_eigenmap(graph, parse_space(self.config.space).dim)).to(self.device)
+        return self._precision(points, Euclidean(points.shape[1]))
+
+    def _precision(self, points: Tensor, space: Space) -> Scores:
+        return {"map": float(metrics.mean_average_precision(points, self.neighbourhoods, space))}
+
     # --- words -------------------------------------------------------------------------------------------------------
 
     def scored_on(self) -> str:
@@ -195,10 +254,11 @@ class Reconstruction(Task[ReconstructionConfig]):
         )
 
     def remarks(self) -> list[str]:
-        """Say what weights are good for."""
-        if getattr(self.data, "edge_weight", None) is None or self.capabilities.graph != "matrix":
-            return super().remarks()
-        return ["weights of edges are used by convolutions alone: objective and score ask whether nodes are joined"]
+        """Say what weights are good for, and where there are no yardsticks."""
+        weighted = getattr(self.data, "edge_weight", None) is not None and self.capabilities.graph == "matrix"
+        weights = "weights of edges are used by convolutions alone: objective and score ask whether nodes are joined"
+        missing = [f"no yardsticks: the graph has more than {LARGE:,} nodes"] if self.num_nodes > LARGE else []
+        return ([weights] if weighted else super().remarks()) + (missing if self.config.yardsticks else [])
 
     def features_used(self) -> str:
         """Return which features the model sees, and how to use those of the data."""

@@ -6,9 +6,9 @@ An instance is a problem: the data and the split of one graph. It yields batches
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -16,19 +16,22 @@ from torch import Tensor
 from qgcn.data import undirected
 from qgcn.manifolds import Space
 from qgcn.models import Capabilities, Encoder
-from qgcn.nn import Adjacency, Aggregation, SparseMatrix
 from qgcn.tasks.batches import FullBatch, Loader
+from qgcn.tasks.blendable import Blendable, Split
 from qgcn.tasks.config import Config
-from qgcn.tasks.features import extended, laid_out
-from qgcn.tasks.insights import Column, Quality
+from qgcn.tasks.features import extended
+from qgcn.tasks.inputs import Inputs
+from qgcn.tasks.insights import Column, Listing, Quality
+from qgcn.tasks.origin import Origin
 from qgcn.tasks.predictor import Predictor
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from qgcn.yardsticks import Verdict
+
 __all__ = ["Rung", "Scores", "Split", "Task"]
 
-Split = Literal["train", "val", "test"]
 Scores = dict[str, float]
 ConfigT = TypeVar("ConfigT", bound=Config)
 
@@ -46,7 +49,7 @@ class Rung:
         return min(spaces, max(2, math.floor(self.share * spaces)))
 
 
-class Task(ABC, Generic[ConfigT]):
+class Task(Blendable, ABC, Generic[ConfigT]):
     """Data, split and score of a task.
 
     A subclass registers itself with :func:`~qgcn.tasks.register_task`; nothing else has to know of it.
@@ -61,6 +64,9 @@ class Task(ABC, Generic[ConfigT]):
     name: ClassVar[str]
     metric: ClassVar[str]
     """The score by which models are chosen on validation; larger is better."""
+    best_possible: ClassVar[float | None] = None
+    """The value of that score at which nothing is left to gain, so that training stops. Not for a score on held-out data: few
+    of them can all be right by chance."""
     config_type: ClassVar[type[Config]]
     """Settings and defaults."""
     eval_every: ClassVar[int] = 1
@@ -69,12 +75,18 @@ class Task(ABC, Generic[ConfigT]):
     """Whether several seeds can be trained as one batch."""
     held_out: ClassVar[bool] = True
     """Whether something is held out: otherwise the score is of what was trained on, and there is no validation."""
+    everything: ClassVar[str] = ""
+    """What a model is trained on in the end if asked to (``refit``), such as "all edges"; empty if it cannot be."""
     directed: ClassVar[bool] = False
     """Whether the direction of edges matters; otherwise the graph is made undirected."""
     needs_labels: ClassVar[bool] = False
     """Whether nodes need labels."""
     learns_nodes: ClassVar[bool] = False
     """Whether coordinates of the nodes alone are a solution."""
+    predicts_classes: ClassVar[bool] = False
+    """Whether a trained model tells the classes of nodes, see :meth:`class_logits`."""
+    scores_pairs: ClassVar[bool] = False
+    """Whether a trained model tells how likely pairs are joined; its predictor is a :class:`~qgcn.tasks.PairPredictor`."""
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 25, 1), Rung(1 / 3, 50, 1), Rung(1 / 6, 80, 2))
     """Rounds of trials that choose a space; together at most a fifth of training every space in full with two seeds."""
     trial_nodes: ClassVar[int | None] = None
@@ -92,6 +104,8 @@ class Task(ABC, Generic[ConfigT]):
     """Names of scores as they are shown, where they are not those of the results."""
     curve_title: ClassVar[str] = ""
     """Name of the metric in a figure of training, if it is another one."""
+    main_scores: ClassVar[tuple[str, ...]] = ()
+    """Scores that a table of results has room for, in its order; all of them if not given."""
     plain_scores: ClassVar[frozenset[str]] = frozenset()
     """Scores that are no shares, and not shown in per cent."""
 
@@ -110,10 +124,11 @@ class Task(ABC, Generic[ConfigT]):
         self.config = config
         self.device = torch.device(device)
         self.num_nodes = int(data.num_nodes)
+        self.origin: Origin | None = None
         self.split: dict[str, Tensor] = self.make_split(self.data, config) if split is None else dict(split)
         self.prepare()
         edges, weights = self.message_edges()
-        self._inputs = _Inputs(edges, weights, self._features(edges), self.num_nodes)
+        self._inputs = Inputs(edges, weights, self._features(edges), self.num_nodes)
         self._configure()
 
     @classmethod
@@ -138,6 +153,34 @@ class Task(ABC, Generic[ConfigT]):
         made._configure()
         return made
 
+    def changed(self, data: "Data") -> Self:
+        """Return the problem of a changed graph, to ask a model about that was trained on this one; nothing is held out of it.
+
+        Nodes are found by their names. Known nodes keep their features unless others are given. New nodes need features if
+        the model takes any; where inputs are one-hot, theirs are zero, and the model knows them by their neighbours.
+
+        Args:
+            data: The graph, with nodes and edges that may not have been there in training.
+
+        Raises:
+            ValueError: The graph has other features than the model was trained with, or none for a new node.
+        """
+        made = copy.copy(self)
+        made.source = data
+        made.data = copy.copy(data if self.directed else undirected(data))
+        made.num_nodes = int(data.num_nodes or 0)
+        made.origin = Origin.of(data, self.data)
+        if (x := made.origin.features(made.node_features(), self.node_features())) is not None:
+            made.data.x = x
+        elif made.origin.all_new and not self.config.degree_features:
+            raise ValueError(
+                f"no node of the graph given was there in training: {made.origin.newcomer!r} and all others are new"
+            )
+        edges, weights = made.known_edges()
+        made._inputs = Inputs(edges, weights, made._features(edges), made.num_nodes)
+        made._configure()
+        return made
+
     def _configure(self) -> None:
         """Lay out features and graph as the model takes them."""
         config = self.config
@@ -151,7 +194,7 @@ class Task(ABC, Generic[ConfigT]):
         self.loader: Loader = FullBatch(self)
 
     def _features(self, edges: Tensor) -> Tensor:
-        config = self.config
+        config, origin, extra = self.config, self.origin, self.extra_features()
         return extended(
             self.node_features(),
             edges,
@@ -159,7 +202,11 @@ class Task(ABC, Generic[ConfigT]):
             degree_features=config.degree_features,
             row_normalize=config.row_normalize,
             one_hot=config.one_hot,
-            extra=self.extra_features(),
+            extra=extra
+            if extra is None or origin is None
+            else origin.rows(extra, "embedding by the run that training started from"),
+            places=None if origin is None else origin.places,
+            width=0 if origin is None else origin.num_nodes,
         )
 
     # --- what a task decides -----------------------------------------------------------------------------------------
@@ -169,18 +216,33 @@ class Task(ABC, Generic[ConfigT]):
         """Raise ``ValueError`` if settings do not go together."""
         if config.capabilities.learns_nodes and not cls.learns_nodes:
             raise ValueError(f"the model {config.model} learns coordinates of nodes, nothing for {cls.name}; try qgcn")
+        if config.refit and not cls.everything:
+            why = "the task does not say what to train on" if cls.held_out else "nothing is held out"
+            raise ValueError(f"refit does nothing for {cls.name}: {why}; leave it out")
 
     @classmethod
     def make_split(cls, data: "Data", config: ConfigT) -> dict[str, Tensor]:
         """Draw what is held out, as tensors by name that a run keeps; nothing if the graph's own masks say it."""
         return {}
 
+    def refitted(self) -> Self:
+        """Return the same problem with nothing held out, for the last training of a model that is to be used.
+
+        Raises:
+            ValueError: The task does not say what that is, see :attr:`everything`.
+        """
+        raise ValueError(f"{self.name} does not say what a model is refitted on")
+
     def prepare(self) -> None:
         """Check the data, and move what the task needs of it to the device."""
 
-    @abstractmethod
+    def known_edges(self) -> tuple[Tensor, Tensor | None]:
+        """Return all edges of the graph, shape ``(2, E)``, and their weights if the task uses them."""
+        return self.data.edge_index, getattr(self.data, "edge_weight", None)
+
     def message_edges(self) -> tuple[Tensor, Tensor | None]:
-        """Return the edges that messages may pass along, shape ``(2, E)``, and their weights."""
+        """Return the edges that messages may pass along in training, and their weights: all that are known."""
+        return self.known_edges()
 
     def node_features(self) -> Tensor | None:
         """Return the features of the nodes that the model may see."""
@@ -211,6 +273,17 @@ class Task(ABC, Generic[ConfigT]):
         """Return the nodes whose outputs a split needs, shape ``(n,)``; ``None`` for all."""
         return None
 
+    def seconds_of_step(self, predictor: Predictor) -> tuple[float, float] | None:
+        """Estimate the seconds of a training step and of a validation from a part of each, where a whole one may take long.
+
+        Args:
+            predictor: A model as it is trained.
+
+        Returns:
+            Nothing where a step is short enough to be timed as it is.
+        """
+        return None
+
     @property
     def is_static(self) -> bool:
         """Whether every training step is the same computation on the same tensors, so that it can be recorded."""
@@ -229,6 +302,23 @@ class Task(ABC, Generic[ConfigT]):
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Score one model's prediction on a split."""
 
+    # --- what a trained model can be asked ---------------------------------------------------------------------------
+
+    def embed(self, predictor: Predictor) -> Tensor:
+        """Return the points of the nodes by a trained model, shape ``(N, d)``."""
+        return predictor.embed(self.x, self.graph)
+
+    def class_logits(self, predictor: Predictor) -> Tensor:
+        """Return the logits of the classes of all nodes, shape ``(N, C)``; for tasks that predict classes."""
+        raise NotImplementedError
+
+    def yardsticks(self) -> dict[str, Callable[[], Scores]]:
+        """Return cheap methods that a model should beat, by name; each computes its scores on the test split.
+
+        A method may have some of the scores only, :attr:`metric` among them.
+        """
+        return {}
+
     # --- what it says ------------------------------------------------------------------------------------------------
 
     def scored_on(self) -> str:
@@ -238,6 +328,20 @@ class Task(ABC, Generic[ConfigT]):
     def outcome(self, value: str) -> str:
         """Return how a run ended in a sentence, given the score as text."""
         return f"Its {self.titles.get(self.metric, self.metric)} is {value}."
+
+    def verdict(self, score: tuple[float, float], yardsticks: Mapping[str, Scores]) -> "Verdict | None":
+        """Compare the score of all seeds with the best yardstick; ``None`` without yardsticks.
+
+        Args:
+            score: Mean and standard deviation of :attr:`metric` over the seeds.
+            yardsticks: Scores by name.
+        """
+        from qgcn.yardsticks import judge
+
+        config, metric = self.config, self.metric
+        others = {name: scores[metric] for name, scores in yardsticks.items()}
+        title, percent = self.titles.get(metric, metric.replace("_", " ")), metric not in self.plain_scores
+        return judge(f"{config.model} in {config.space}", *score, config.seeds, others, title=title, percent=percent)
 
     def caution(self) -> str:
         """Return a warning that belongs to every result, or nothing."""
@@ -262,6 +366,10 @@ class Task(ABC, Generic[ConfigT]):
         """Return what a trained model tells about nodes: columns to colour them by, and scores by groups."""
         return [], []
 
+    def listings(self, predictor: Predictor) -> list[Listing]:
+        """Return more to look through, node by node or pair by pair, beside what every report lists."""
+        return []
+
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch."""
         return self.batchable and self.capabilities.batchable
@@ -270,26 +378,3 @@ class Task(ABC, Generic[ConfigT]):
         edges = self.data.edge_index.shape[1]
         graph = f"{self.config.data}: {self.num_nodes:,} nodes, {edges if self.directed else edges // 2:,} edges"
         return f"{type(self).__name__}({graph}; {self.config.model} in {self.config.space})"
-
-
-class _Inputs:
-    """Features and edges of a problem, and the layouts of them that models have asked for, each made once."""
-
-    def __init__(self, edges: Tensor, weights: Tensor | None, x: Tensor, num_nodes: int) -> None:
-        self.edges, self.weights, self.x, self.num_nodes = edges, weights, x, num_nodes
-        self._made: dict[tuple[Any, ...], Any] = {}
-
-    def features(self, sparse: bool, device: torch.device, dtype: torch.dtype) -> Tensor | SparseMatrix:
-        key = ("features", sparse, device, dtype)
-        if key not in self._made:
-            self._made[key] = laid_out(self.x, sparse).to(device=device, dtype=dtype)
-        found: Tensor | SparseMatrix = self._made[key]
-        return found
-
-    def graph(self, loops: bool, aggregation: Aggregation, device: torch.device, dtype: torch.dtype) -> Adjacency:
-        key = ("graph", loops, aggregation, device, dtype)
-        if key not in self._made:
-            made = Adjacency.of(self.edges, self.num_nodes, self.weights, aggregation=aggregation, self_loops=loops)
-            self._made[key] = made.to(device, dtype)
-        found: Adjacency = self._made[key]
-        return found

@@ -5,15 +5,31 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from qgcn.tasks.config import Config, read_config
+    from qgcn.training.costs import Cost, Declined
     from qgcn.training.loop import Diverged, Trainer, Validation
-    from qgcn.training.run import Interrupted, Run, load_run, summarize
+    from qgcn.training.run import Run, load_run, summarize
+    from qgcn.training.supervision import Interrupted
 
-__all__ = ["Config", "Diverged", "Interrupted", "Run", "Trainer", "Validation", "load_run", "read_config", "summarize"]
+__all__ = [
+    "Config",
+    "Cost",
+    "Declined",
+    "Diverged",
+    "Interrupted",
+    "Run",
+    "Trainer",
+    "Validation",
+    "load_run",
+    "read_config",
+    "summarize",
+]
 
 _HOMES = {
     "tasks": ("Config", "read_config"),
+    "training.costs": ("Cost", "Declined"),
     "training.loop": ("Diverged", "Trainer", "Validation"),
-    "training.run": ("Interrupted", "Run", "load_run", "summarize"),
+    "training.run": ("Run", "load_run", "summarize"),
+    "training.supervision": ("Interrupted",),
 }
 
 

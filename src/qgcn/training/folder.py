@@ -35,7 +35,7 @@ class RunFolder:
     ``checkpoints/``           the state of each group of seeds, safetensors
     ``weights/``               the best parameters of each seed, safetensors
     ``embeddings/``            the best embedding of each seed, with node ids, npz
-    ``results.json``           the scores of each seed, mean and deviation; written last
+    ``results.json``           the scores of each seed, mean and deviation, and of yardsticks; written last
     =========================  ============================================================================
 
     Args:
@@ -169,11 +169,16 @@ class RunFolder:
                 each | {split: _numbers(each[split]) for split in ("val", "test") if split in each} for each in results["seeds"]
             ]
             summary = {name: _numbers(each) for name, each in results["summary"].items()}
+            more = {}
+            if "yardsticks" in results:  # earlier versions had none
+                more["yardsticks"] = {name: _numbers(each) for name, each in results["yardsticks"].items()}
+                if not all(results["metric"] in each for each in more["yardsticks"].values()):
+                    raise ValueError("scores of yardsticks are missing")
             if not all("test" in each and "seed" in each for each in seeds) or results["metric"] not in summary:
                 raise ValueError("scores are missing")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ValueError(f"{path} is damaged ({error}); delete it to have it written again") from None
-        return results | {"seeds": seeds, "summary": summary}
+        return results | {"seeds": seeds, "summary": summary} | more
 
     def write_results(self, results: dict[str, Any]) -> None:
         """Write the results."""
@@ -181,10 +186,10 @@ class RunFolder:
 
     # --- tensors -----------------------------------------------------------------------------------------------------
 
-    def checkpoint(self, seeds: list[int]) -> Path:
-        """Return the file of a group's state."""
+    def checkpoint(self, seeds: list[int], refit: bool = False) -> Path:
+        """Return the file of a group's state, or of that of its last training on everything."""
         label = f"seed-{seeds[0]}" if len(seeds) == 1 else f"seeds-{seeds[0]}-{seeds[-1]}"
-        return self.path / "checkpoints" / f"{label}.safetensors"
+        return self.path / "checkpoints" / f"{'refit-' if refit else ''}{label}.safetensors"
 
     def save_seed(self, seed: int, weights: dict[str, Tensor], embedding: Embedding) -> None:
         """Write the best parameters and the best embedding of a seed."""
@@ -206,7 +211,7 @@ class RunFolder:
         path = self.path / "weights" / f"seed-{seed}.safetensors"
         if path.is_file():
             return load_tensors(path)[0], None
-        for path in sorted((self.path / "checkpoints").glob("*.safetensors")):
+        for path in sorted((self.path / "checkpoints").glob("seed*.safetensors")):
             tensors, about = load_tensors(path)
             members = about.get("seeds", [])
             if seed in members:

@@ -4,7 +4,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,15 +17,20 @@ from torch.func import functional_call, stack_module_state
 from qgcn.manifolds import Space
 from qgcn.nn import Dropout, dropout_keys, mixed_key
 from qgcn.tasks import Batch, Config, Predictor, Randomness, Task
-from qgcn.tasks.task import Scores, Split
-from qgcn.training.parameters import parameter_roles
-from qgcn.training.recording import Recording
+from qgcn.tasks.task import Split
+from qgcn.training.blends import final_scores
+from qgcn.training.parameters import build_optimiser, clip_gradients, parameter_roles
+from qgcn.training.recording import WARM_STEPS, Backlog, Recording
+from qgcn.training.state import restore_tensors, tensors_of
 
 __all__ = ["Diverged", "Trainer", "Validation"]
 
 
 class Diverged(ValueError):  # noqa: N818
-    """Training diverged: a loss or a prediction is not finite."""
+    """Training diverged: a loss, a prediction or a parameter is not finite."""
+
+
+_DIVERGED = "training diverged: {} of seed {} at epoch {} is not finite; try a smaller lr"
 
 
 @dataclass(frozen=True)
@@ -57,14 +62,20 @@ class Trainer:
         task: The problem, on the device.
         seeds: The group; more than one seed needs :meth:`Task.can_batch`.
         fabric: The device.
+        keep: Epoch whose parameters are kept, of each seed; there is no validation then. The best on validation if not given.
     """
 
-    def __init__(self, task: Task[Any], seeds: Sequence[int], fabric: Fabric) -> None:
+    def __init__(self, task: Task[Any], seeds: Sequence[int], fabric: Fabric, *, keep: Sequence[int] | None = None) -> None:
         self.task = task
         self.config: Config = task.config
         self.seeds = list(seeds)
         self.fabric = fabric
+        self.keep = keep
+        self.epochs = self.config.epochs if keep is None else max(keep)
+        """Epoch at which training ends, if nothing stops it before."""
         self.epoch = 0
+        self.breakable: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Context of work that may be broken off by an error: what has been learned stays as it was before."""
         self.predictors = [self._fresh(seed) for seed in self.seeds]
         self.predictor = self.predictors[0]
         self._roles = parameter_roles(self.predictor)
@@ -78,14 +89,16 @@ class Trainer:
         self.best_parameters = {name: tensor.detach().clone() for name, tensor in parameters.items()}
         device = fabric.device
         self.best_score = torch.full((len(self.seeds),), -torch.inf, dtype=torch.float64, device=device)
-        self.best_epoch = torch.zeros(len(self.seeds), dtype=torch.int64, device=device)
+        self.best_epoch = torch.tensor(keep or [0] * len(self.seeds), device=device)
         self.stopped = torch.zeros(len(self.seeds), dtype=torch.bool, device=device)
         self._all_stopped = False  # known here, so that no step waits for the device
+        self._loss: Tensor | None = None  # of an epoch that is not validated yet
         able = task.capabilities
         self._foreign = not able.keyed
         self._static = fabric.device.type == "cuda" and able.keyed and able.recordable and task.is_static
         self._recording: Recording | None = None
-        self.optimiser = self._optimiser()
+        self._backlog = Backlog(device)
+        self.optimiser = build_optimiser(self.parameters, self._roles, self.config, recorded=self._static)
         self.seconds = 0.0
 
     def _fresh(self, seed: int) -> Predictor:
@@ -102,32 +115,20 @@ class Trainer:
     def _devices(self) -> list[torch.device]:
         return [self.fabric.device] if self.fabric.device.type == "cuda" else []
 
-    def _optimiser(self) -> torch.optim.Adam:
-        config = self.config
-        groups: dict[tuple[float, float], list[Tensor]] = {}
-        for name, parameter in self.parameters.items():
-            role = self._roles[name]
-            key = (config.curvature_lr if role == "curvature" else config.lr, config.weight_decay if role == "weight" else 0.0)
-            groups.setdefault(key, []).append(parameter)
-
-        # what a schedule starts from is said here: a state that is restored does not hold it
-        def rate(value: float) -> float | Tensor:
-            return torch.tensor(value, device=self.fabric.device) if self._static else value
-
-        options = [
-            {"params": group, "lr": rate(lr), "initial_lr": lr, "weight_decay": decay} for (lr, decay), group in groups.items()
-        ]
-        return torch.optim.Adam(options, betas=(0.9, config.adam_decay), fused=True, capturable=self._static)
-
     @property
     def eval_every(self) -> int:
         """Epochs between validations."""
         return self.config.eval_every or self.task.eval_every
 
     @property
+    def warm_epochs(self) -> int:
+        """Epochs at the beginning that take longer than those after them."""
+        return WARM_STEPS + 1 if self._static else 1
+
+    @property
     def finished(self) -> bool:
         """Whether nothing is left to do."""
-        return self.epoch >= self.config.epochs or self._all_stopped
+        return (self.epoch >= self.epochs or self._all_stopped) and self._loss is None
 
     # --- one step --------------------------------------------------------------------------------------------------
 
@@ -139,14 +140,16 @@ class Trainer:
             until: Asked after each epoch whether to stop.
 
         Raises:
-            Diverged: The loss or the predictions of a seed are not finite.
+            Diverged: The loss, the predictions or the parameters of a seed are not finite.
         """
-        every, epochs = self.eval_every, self.config.epochs
         began = time.perf_counter()
         while not self.finished:
-            loss = self._train_epoch()
-            self.epoch += 1
-            progress = self._validate(loss) if self.epoch % every == 0 or self.epoch == epochs else None
+            if self._loss is None:
+                self._loss = self._train_epoch()
+                self.epoch += 1
+                self._backlog.add()
+            progress = self._look(self._loss)
+            self._loss = None
             now = time.perf_counter()
             self.seconds += now - began
             began = now
@@ -176,11 +179,14 @@ class Trainer:
 
     def _step(self, batch: Batch) -> Tensor:
         self.optimiser.zero_grad()
-        with self._foreign_randomness():
-            losses = self._call("loss", batch)
-        self.fabric.backward(losses.sum())
+        # an epoch of several steps is not to be left half done, nor a recording
+        with self.breakable() if len(self.task.loader) == 1 and not self._static else nullcontext():
+            with self._foreign_randomness():
+                losses = self._call("loss", batch)
+            with torch.autograd.set_multithreading_enabled(False):  # signals are heard in this thread alone
+                self.fabric.backward(losses.sum())
         if self.config.clip is not None:
-            self._clip(self.config.clip)
+            clip_gradients(self.parameters.values(), self.config.clip, len(self.seeds) if self.batched else None)
         self.optimiser.step()
         return losses.detach()  # whoever keeps it should not keep the graph of the step
 
@@ -190,17 +196,6 @@ class Trainer:
             for group in self.optimiser.param_groups:
                 rate = group["initial_lr"] * factor
                 group["lr"] = group["lr"].fill_(rate) if self._static else rate
-
-    def _clip(self, most: float) -> None:
-        """Scale each seed's gradient down to the given norm."""
-        gradients = [parameter.grad for parameter in self.parameters.values() if parameter.grad is not None]
-        count = len(self.seeds)
-        squares = [gradient.double().square().reshape(count if self.batched else 1, -1).sum(1) for gradient in gradients]
-        norm = torch.stack(squares).sum(0).sqrt()
-        scale = torch.where(norm > most, most / norm, 1)
-        for gradient in gradients:
-            shape = (count, *[1] * (gradient.ndim - 1)) if self.batched else ()
-            gradient.mul_(scale.reshape(shape).to(gradient.dtype))
 
     def _call(self, method: str, batch: Batch, parameters: dict[str, Tensor] | None = None) -> Tensor:
         """Call a method of every seed's predictor; results are stacked for a batch of seeds.
@@ -246,10 +241,35 @@ class Trainer:
 
     # --- what is kept ----------------------------------------------------------------------------------------------
 
+    def _look(self, loss: Tensor) -> Validation | None:
+        """Validate, or keep the parameters of seeds, if this is the epoch for it."""
+        if self.keep is not None:
+            if self.epoch in self.keep:
+                self._check_finite()
+                self._keep(self.best_epoch == self.epoch)
+            return None
+        due = self.epoch % self.eval_every == 0 or self.epoch == self.epochs
+        return self._validate(loss) if due else None
+
+    @torch.no_grad()
+    def _keep(self, chosen: Tensor) -> None:
+        """Keep the current parameters of some seeds, a mask of shape ``(seeds,)``."""
+        for name, parameter in self.parameters.items():
+            choose = chosen.reshape(-1, *[1] * (parameter.ndim - 1)) if self.batched else chosen.squeeze()
+            self.best_parameters[name] = torch.where(choose, parameter.detach(), self.best_parameters[name])
+
+    def _check_finite(self) -> None:
+        """Raise if a parameter of a seed whose epoch has not passed is not finite."""
+        count = len(self.seeds)
+        rows = [parameter.detach().isfinite().reshape(count, -1).all(1) for parameter in self.parameters.values()]
+        finite = torch.stack(rows).all(0) | (self.best_epoch < self.epoch)
+        if not bool(finite.all()):
+            raise Diverged(_DIVERGED.format("a parameter", self.seeds[int(finite.int().argmin())], self.epoch))
+
     @torch.no_grad()
     def _validate(self, loss: Tensor) -> Validation:
         """Score all seeds on validation, keep the parameters of those that got better, stop those that do not."""
-        score = self._selection()
+        score = self.validation_scores()
         active = ~self.stopped
         settled = self.predictor.encoder.settled(self.config.epochs)
         # what was found while a model was still held back is not the model that was asked for
@@ -257,9 +277,9 @@ class Trainer:
         better = ((score > self.best_score) | early) & active
         self.best_score = torch.where(better, score, self.best_score)
         self.best_epoch = torch.where(better, self.epoch, self.best_epoch)
-        for name, parameter in self.parameters.items():
-            choose = better.reshape(-1, *[1] * (parameter.ndim - 1)) if self.batched else better.squeeze()
-            self.best_parameters[name] = torch.where(choose, parameter.detach(), self.best_parameters[name])
+        self._keep(better)
+        if self.task.best_possible is not None and self.epoch > settled:
+            self.stopped = self.stopped | (self.best_score >= self.task.best_possible)
         if self.config.patience is not None:
             since = torch.maximum(self.best_epoch, torch.full_like(self.best_epoch, settled))
             self.stopped = self.stopped | (self.epoch - since >= self.config.patience)
@@ -269,37 +289,36 @@ class Trainer:
         for seed, value, found, goes in zip(self.seeds, losses, scores, going, strict=True):
             if goes and not (math.isfinite(value) and math.isfinite(found)):
                 what = "a prediction" if math.isfinite(value) else "the loss"
-                raise Diverged(
-                    f"training diverged: {what} of seed {seed} at epoch {self.epoch} is not finite; try a smaller lr"
-                )
+                raise Diverged(_DIVERGED.format(what, seed, self.epoch))
         return Validation(self.epoch, losses, scores, best, [bool(goes) for goes in going])
 
-    def _selection(self) -> Tensor:
+    @torch.no_grad()
+    def validation_scores(self) -> Tensor:
         """Return the validation score of each seed, NaN where its predictions are not finite."""
         self.predictor.eval()
-        prediction = self._call("predict", self.task.loader.scored("val"))
-        each = prediction if self.batched else prediction.unsqueeze(0)
-        finite = torch.isfinite(each).flatten(1).all(1).tolist()
-        nothing = torch.tensor(torch.nan, dtype=torch.float64, device=each.device)
-        scores = [
-            self.task.selection(one, self.predictor.space) if fine else nothing for one, fine in zip(each, finite, strict=True)
-        ]
-        return torch.stack(scores)
+        with self.breakable():
+            prediction = self._call("predict", self.task.loader.scored("val"))
+            each = prediction if self.batched else prediction.unsqueeze(0)
+            finite = torch.isfinite(each).flatten(1).all(1).tolist()
+            nothing = torch.tensor(torch.nan, dtype=torch.float64, device=each.device)
+            space = self.predictor.space
+            scores = [self.task.selection(one, space) if fine else nothing for one, fine in zip(each, finite, strict=True)]
+            return torch.stack(scores)
 
     @torch.no_grad()
     def results(self) -> list[dict[str, Any]]:
         """Return the scores of each seed's best model, on validation and test."""
         self.predictor.eval()
         splits: tuple[Split, ...] = ("val", "test") if self.task.held_out else ("test",)
-        loader = self.task.loader
-        predictions = {split: self._call("predict", loader.scored(split, whole=True), self.best_parameters) for split in splits}
+        batches = {split: self.task.loader.scored(split, whole=True) for split in splits}
         found = []
         for index, seed in enumerate(self.seeds):
             with self.best_predictor(index) as predictor:
-                scores: dict[str, Scores] = {
-                    split: self.task.score(prediction[index] if self.batched else prediction, split, predictor.space)
-                    for split, prediction in predictions.items()
+                # one by one, as whoever asks the model later will: in a batch, last digits differ
+                predictions = {
+                    split: predictor("predict", each.x, each.graph, *each.targets) for split, each in batches.items()
                 }
+                scores = final_scores(self.task, predictions, predictor.space)
             found.append({"seed": seed, "best_epoch": int(self.best_epoch[index]), **scores})
         return found
 
@@ -328,12 +347,10 @@ class Trainer:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return everything that :meth:`restore` needs."""
-        tensors = {f"parameter/{name}": tensor for name, tensor in self.parameters.items()}
-        tensors |= {f"best/{name}": tensor for name, tensor in self.best_parameters.items()}
-        for name, parameter in self.parameters.items():
-            for key, value in self.optimiser.state.get(parameter, {}).items():
-                tensors[f"adam/{key}/{name}"] = value
+        tensors = tensors_of(self.parameters, self.best_parameters, self.optimiser)
         tensors |= {"best_score": self.best_score, "best_epoch": self.best_epoch, "stopped": self.stopped}
+        if self._loss is not None:
+            tensors["loss"] = self._loss
         return tensors, {"epoch": self.epoch, "seeds": self.seeds, "seconds": self.seconds}
 
     @torch.no_grad()
@@ -342,37 +359,12 @@ class Trainer:
         self._recording = None  # it knows the tensors that were there
         if about.get("seeds") != self.seeds:
             raise ValueError(f"the checkpoint is of seeds {about.get('seeds')}, expected {self.seeds}")
-        saved = _by_parameter(tensors)
-        if unknown := sorted(saved.keys() - self.parameters.keys()):
-            raise ValueError(f"the checkpoint has {unknown[0]}, which is not a parameter of this model")
-        for name, parameter in self.parameters.items():
-            self._restore_parameter(name, parameter, saved.get(name, {}))
+        restore_tensors(tensors, self.parameters, self.best_parameters, self.optimiser)
         for name in ("best_score", "best_epoch", "stopped"):
             if name not in tensors or tensors[name].shape != (len(self.seeds),):
                 raise ValueError(f"the checkpoint has no {name} of {len(self.seeds)} seeds")
             setattr(self, name, tensors[name].to(self.fabric.device))
         self._all_stopped = bool(self.stopped.all())
+        self._loss = tensors["loss"].to(self.fabric.device) if "loss" in tensors else None
         self.epoch = int(about["epoch"])
         self.seconds = float(about.get("seconds", 0.0))
-
-    def _restore_parameter(self, name: str, parameter: Tensor, saved: dict[str, Tensor]) -> None:
-        for kind, target in (("parameter", parameter), ("best", self.best_parameters[name])):
-            value = saved.pop(kind, None)
-            if value is None or value.shape != target.shape or value.dtype != target.dtype:
-                shape = None if value is None else tuple(value.shape)
-                raise ValueError(f"the checkpoint has {shape} for {name}, expected {tuple(target.shape)}")
-            target.copy_(value)
-        if saved:  # the moments of Adam
-            self.optimiser.state[parameter] = {
-                key.removeprefix("adam/"): value.to(parameter.device, copy=True) for key, value in saved.items()
-            }
-
-
-def _by_parameter(tensors: dict[str, Tensor]) -> dict[str, dict[str, Tensor]]:
-    """Return what a state holds of each parameter: ``parameter``, ``best``, and ``adam/...`` for each of its moments."""
-    found: dict[str, dict[str, Tensor]] = {}
-    for key, tensor in tensors.items():
-        kind, _, name = key.rpartition("/")
-        if kind:
-            found.setdefault(name, {})[kind] = tensor
-    return found

@@ -3,11 +3,13 @@
 import ctypes
 import os
 import platform
+import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -16,7 +18,17 @@ from lightning_fabric import Fabric
 
 from qgcn.tasks import Config
 
-__all__ = ["determinism", "environment_of", "fabric_of", "freed_memory_kept", "stop_signals"]
+__all__ = [
+    "StopSignals",
+    "Stopped",
+    "determinism",
+    "environment_of",
+    "fabric_of",
+    "freed_memory_kept",
+    "peak_memory",
+    "signals_raise",
+    "stop_signals",
+]
 
 
 def fabric_of(config: Config) -> Fabric:
@@ -69,26 +81,85 @@ def freed_memory_kept() -> Iterator[None]:
         libc.malloc_trim(0)
 
 
-@contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C and SIGTERM into a question that the loop asks; a second Ctrl-C stops at once."""
-    asked = False
+class Stopped(KeyboardInterrupt):
+    """A signal to stop came where work may be broken off."""
 
-    def ask(_number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked:
+
+class StopSignals:
+    """Ctrl-C and SIGTERM as a question that a loop asks: call it to know whether one has come; a second one stops at once."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._at_once = False
+
+    def __call__(self) -> bool:
+        """Tell whether a signal has come."""
+        return self._asked
+
+    @contextmanager
+    def heard_at_once(self) -> Iterator[None]:
+        """Break off what is done in the block when a signal comes, or has come; it must be work that can be done again.
+
+        Raises:
+            Stopped: A signal came.
+        """
+        self._at_once = True
+        try:
+            if self._asked:
+                raise Stopped
+            yield
+        finally:
+            self._at_once = False
+
+    def hear(self, _number: int, _frame: FrameType | None) -> None:
+        """Handle a signal."""
+        if self._asked:
             raise KeyboardInterrupt
-        asked = True
+        self._asked = True
+        if self._at_once:
+            raise Stopped
 
+
+@contextmanager
+def stop_signals() -> Iterator[StopSignals]:
+    """Turn Ctrl-C and SIGTERM into a question while a block lasts; outside the main thread none is heard."""
+    signals = StopSignals()
     try:
-        before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, signals.hear) for number in (signal.SIGINT, signal.SIGTERM)}
     except ValueError:  # not in the main thread: signals are somebody else's
         before = {}
     try:
-        yield lambda: asked
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def signals_raise() -> Iterator[None]:
+    """Let SIGTERM raise ``KeyboardInterrupt``, as Ctrl-C does: for work that can be stopped anywhere."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread: signals are somebody else's
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def peak_memory(device: torch.device) -> int | None:
+    """Return the most bytes that the process has held at once, on the GPU if that is the device; ``None`` if unknown."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    status = Path("/proc/self/status")
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.MULTILINE) if status.exists() else None
+    return int(found[1]) * 1024 if found else None
 
 
 def environment_of(fabric: Fabric) -> dict[str, Any]:

@@ -1,12 +1,15 @@
-"""Roles of parameters, told by the modules that own them: learning rate, weight decay and type depend on the role."""
+"""Parameters in training: their roles, told by the modules that own them, and the optimiser and gradients that follow."""
 
+from collections.abc import Iterable
 from typing import Literal
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from qgcn.manifolds import Space
+from qgcn.tasks import Config
 
-__all__ = ["Role", "parameter_roles"]
+__all__ = ["Role", "build_optimiser", "clip_gradients", "parameter_roles"]
 
 Role = Literal["curvature", "weight", "other"]
 """``curvature``: owned by a space. ``weight``: a layer's ``weight`` or ``bias``, which decays. ``other``: everything else."""
@@ -24,3 +27,50 @@ def parameter_roles(model: nn.Module) -> dict[str, Role]:
                 role = "weight"
             roles[f"{path}.{name}" if path else name] = role
     return roles
+
+
+def build_optimiser(
+    parameters: dict[str, Tensor], roles: dict[str, Role], config: Config, *, recorded: bool = False
+) -> torch.optim.Adam:
+    """Build Adam: learning rate and weight decay depend on the role.
+
+    Args:
+        parameters: Parameters by name.
+        roles: Their roles.
+        config: The settings.
+        recorded: Keep learning rates on the device, so that a step can be recorded there.
+    """
+    groups: dict[tuple[float, float], list[Tensor]] = {}
+    for name, parameter in parameters.items():
+        role = roles[name]
+        key = (config.curvature_lr if role == "curvature" else config.lr, config.weight_decay if role == "weight" else 0.0)
+        groups.setdefault(key, []).append(parameter)
+
+    # what a schedule starts from is said here: a state that is restored does not hold it
+    options = [
+        {
+            "params": group,
+            "lr": torch.tensor(lr, device=group[0].device) if recorded else lr,
+            "initial_lr": lr,
+            "weight_decay": decay,
+        }
+        for (lr, decay), group in groups.items()
+    ]
+    return torch.optim.Adam(options, betas=(0.9, config.adam_decay), fused=True, capturable=recorded)
+
+
+def clip_gradients(parameters: Iterable[Tensor], most: float, models: int | None = None) -> None:
+    """Scale the gradient of each model down to a norm.
+
+    Args:
+        parameters: Parameters with gradients.
+        most: The norm.
+        models: Number of models that the parameters are stacked of; ``None`` for one that is not stacked.
+    """
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    squares = [gradient.double().square().reshape(models or 1, -1).sum(1) for gradient in gradients]
+    norm = torch.stack(squares).sum(0).sqrt()
+    scale = torch.where(norm > most, most / norm, 1)
+    for gradient in gradients:
+        shape = () if models is None else (models, *[1] * (gradient.ndim - 1))
+        gradient.mul_(scale.reshape(shape).to(gradient.dtype))

@@ -1,14 +1,17 @@
-"""A step that is the same every time, as one thing for the GPU to do."""
+"""Steps on a GPU: recorded as one thing to do, and never too many of them asked for in advance."""
 
+from collections import deque
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-__all__ = ["Recording"]
+__all__ = ["Backlog", "Recording"]
 
 WARM_STEPS = 3
 """Steps that are taken plainly before one is recorded: PyTorch wants to have run on another stream before."""
+AHEAD = 2
+"""Steps that a GPU may be asked for before it has done the first of them: enough to keep it busy."""
 
 
 class Recording:
@@ -48,3 +51,24 @@ class Recording:
             result = self._compute()
         torch.cuda.current_stream().wait_stream(stream)
         return result
+
+
+class Backlog:
+    """Keeps the CPU from asking a GPU for many steps in advance: a wish to stop would have to wait for all of them.
+
+    Args:
+        device: Where steps are taken; on the CPU there is nothing to wait for.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._asked: deque[torch.cuda.Event] | None = deque() if device.type == "cuda" else None
+
+    def add(self) -> None:
+        """Count a step that was just asked for; wait until few are left."""
+        if self._asked is None:
+            return
+        event = torch.cuda.Event()
+        event.record()
+        self._asked.append(event)
+        if len(self._asked) > AHEAD:
+            self._asked.popleft().synchronize()

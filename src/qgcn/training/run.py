@@ -4,8 +4,8 @@ import copy
 import hashlib
 import math
 import statistics
-import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,15 @@ from qgcn.embedding import Embedding, node_ids_of
 from qgcn.files import check_writable, load_tensors, save_tensors
 from qgcn.progress import Progress, silent
 from qgcn.tasks import Config, Predictor, Task, find_task
+from qgcn.tasks.task import Scores
+from qgcn.training.answers import Answers
+from qgcn.training.blends import yardstick_scores
+from qgcn.training.costs import Consent, Declined
 from qgcn.training.folder import RunFolder
-from qgcn.training.loop import Diverged, Trainer, Validation
+from qgcn.training.loop import Diverged, Trainer
 from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, stop_signals
+from qgcn.training.supervision import Interrupted, Supervisor
+from qgcn.training.threads import few_threads
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -34,24 +40,14 @@ BATCH_BYTES = 2**30
 TENSORS_OF_A_LAYER = 60
 """Tensors of the size of a layer's output that a step keeps for its gradient, at most."""
 
-_MAY_CHANGE = ("checkpoint_seconds", "device")
+_MAY_CHANGE = ("checkpoint_seconds", "device", "yardsticks")
 """Settings that have no part in what is learned."""
 
 
-class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop; its folder can be resumed.
+class Run(Answers):
+    """One configuration, trained for all its seeds, and asked what it learned.
 
-    Args:
-        epoch: Epochs that the seeds in training have done.
-    """
-
-    def __init__(self, epoch: int) -> None:
-        super().__init__(f"interrupted at epoch {epoch}")
-        self.epoch = epoch
-
-
-class Run:
-    """One configuration, trained for all its seeds. :class:`~qgcn.training.folder.RunFolder` says what is written where.
+    :class:`~qgcn.training.folder.RunFolder` says what is written where.
 
     Args:
         config: The settings.
@@ -84,8 +80,11 @@ class Run:
         self.task: Task[Any] = task or _problem(config, data, split, self.fabric.device)
         self.fingerprint = "" if self.folder is None else _fingerprint(self.data, self.task.split)
         self.results: list[dict[str, Any]] = []
+        self.yardsticks: dict[str, Scores] = {}
+        """Test scores of cheap methods, by name, once the run is finished and if its settings ask for them."""
         self._embeddings: dict[int, Embedding] = {}
         self._weights: dict[int, dict[str, Tensor]] = {}
+        self._predictors: dict[int, Predictor] = {}
 
     @classmethod
     def start(
@@ -101,6 +100,11 @@ class Run:
         """The graph, as the task uses it."""
         return self.task.data
 
+    @cached_property
+    def answering(self) -> Task[Any]:
+        """The problem that questions are about: the one with nothing held out if models are refitted."""
+        return self.task.refitted() if self.config.refit else self.task
+
     @property
     def seeds(self) -> list[int]:
         """All seeds."""
@@ -112,9 +116,20 @@ class Run:
         return summarize(self.results)
 
     @property
+    def network_summary(self) -> Summary:
+        """The same of the network alone, where a model is more than that; nothing otherwise."""
+        return summarize([each["network"] for each in self.results if "network" in each])
+
+    @property
     def finished(self) -> bool:
         """Whether the folder has the results, and the model and embedding of every seed."""
         return self.folder is not None and self.folder.finished and all(map(self.folder.holds_seed, self.seeds))
+
+    def check_finished(self) -> None:
+        """Raise unless all seeds are trained."""
+        if len(self.results) < len(self.seeds):
+            how = "train it first" if self.folder is None else f"resume it: qgcn resume {self.folder}"
+            raise ValueError(f"the run is not finished; {how}")
 
     def groups(self) -> list[list[int]]:
         """Return the seeds, those that are trained together in one list: as many as fit into :data:`BATCH_BYTES`.
@@ -130,30 +145,51 @@ class Run:
 
     # --- training ----------------------------------------------------------------------------------------------------
 
-    def train(self, progress: Progress = silent) -> Summary:
+    def train(self, progress: Progress = silent, consent: Consent | None = None) -> Summary:
         """Train all seeds, or what is left of them, and write the folder; a run that is finished is left as it is.
 
-        A signal to stop (Ctrl-C, SIGTERM) is obeyed after the current epoch, with the state saved.
+        A signal to stop (Ctrl-C, SIGTERM) is obeyed at once, with the state of the last complete epoch saved.
 
         Args:
             progress: Progress callback; a stage for each group of seeds.
+            consent: Called with the estimated cost of what is left after the first epochs; it may raise :class:`Declined`.
 
         Returns:
             Mean and standard deviation of each test score.
 
         Raises:
             Interrupted: The run was asked to stop.
+            Declined: The cost was declined. The folder of a new run is gone again.
             Diverged: Training diverged. If that was before the first checkpoint, the folder is gone again.
             ValueError: A checkpoint does not belong to this config or this graph.
         """
         if self.finished:
             return self._read_results()
         self.results = []
-        with stop_signals() as asked, determinism(self.config), freed_memory_kept():
+        together = max(map(len, self.groups()))
+        with determinism(self.config), freed_memory_kept(), few_threads(together * self.task.num_nodes):
+            self._train_seeds(progress, consent)
+            self.yardsticks = yardstick_scores(self.task, progress) if self.config.yardsticks else {}
+        summary = summarize(self.results)
+        if self.folder is not None:
+            about = {"task": self.config.task, "metric": self.task.metric, **self.task.about_results()}
+            about |= {"refit": True} if self.config.refit else {}
+            scores = {name: {"mean": mean, "std": std} for name, (mean, std) in summary.items()}
+            origin = {"config": self.config.model_dump(), "data": self.fingerprint}
+            measured = {"yardsticks": self.yardsticks} if self.config.yardsticks else {}
+            self.folder.write_results(about | {"summary": scores, "seeds": self.results} | measured | origin)
+        return summary
+
+    def _train_seeds(self, progress: Progress, consent: Consent | None) -> None:
+        with stop_signals() as signals:
             undo = self._begin()
+            supervisor = Supervisor(self._save, self.config.checkpoint_seconds, progress, signals, consent)
             try:
                 for seeds in self.groups():
-                    self._train_group(seeds, progress, asked)
+                    self._train_group(seeds, supervisor)
+            except Declined:
+                undo()
+                raise
             except Diverged as error:
                 if self.folder is None:
                     raise
@@ -161,13 +197,6 @@ class Run:
                     raise Diverged(f"{error} (what was measured until then is in {self.folder})") from None
                 undo()
                 raise
-        summary = summarize(self.results)
-        if self.folder is not None:
-            about = {"task": self.config.task, "metric": self.task.metric, **self.task.about_results()}
-            scores = {name: {"mean": mean, "std": std} for name, (mean, std) in summary.items()}
-            origin = {"config": self.config.model_dump(), "data": self.fingerprint}
-            self.folder.write_results(about | {"summary": scores, "seeds": self.results} | origin)
-        return summary
 
     def _read_results(self) -> Summary:
         if self.folder is None or (found := self.folder.results()) is None:
@@ -176,7 +205,7 @@ class Run:
         check_same(found.get("config"), self.config, path)
         if found.get("data") != self.fingerprint:
             raise ValueError(f"{path} is of another graph than that of {self.folder}: start a new run")
-        self.results = found["seeds"]
+        self.results, self.yardsticks = found["seeds"], found.get("yardsticks", {})
         return summarize(self.results)
 
     def _begin(self) -> Callable[[], None]:
@@ -186,43 +215,28 @@ class Run:
         self.folder.add_environment(environment_of(self.fabric))
         return undo
 
-    def _train_group(self, seeds: list[int], progress: Progress, asked: Callable[[], bool]) -> None:
-        trainer = self._trainer(seeds)
+    def _train_group(self, seeds: list[int], supervisor: Supervisor) -> None:
+        trainer, later = self._trainer(seeds), self.seeds[-1] - seeds[-1]
         log = None if self.folder is None else self.folder.log(seeds, trainer.epoch)
-        stage = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]}-{seeds[-1]}"
-        progress(stage, trainer.epoch, self.config.epochs)
-        saved = time.monotonic()
-
-        def report(found: Validation) -> None:
-            if log is not None:
-                log.write(found)
-            loss, best = statistics.fmean(found.loss), statistics.fmean(found.best)
-            progress(stage, found.epoch, self.config.epochs, f"loss {loss:.4f}  best {self.task.metric} {best:.4f}")
-
-        def pause() -> bool:
-            nonlocal saved
-            if time.monotonic() - saved >= self.config.checkpoint_seconds:
-                self._save(trainer)
-                saved = time.monotonic()
-            return asked()
-
-        if not asked():
-            trainer.run(report, until=pause)
-        self._save(trainer)
-        if asked() and not trainer.finished:
-            raise Interrupted(trainer.epoch)
-        self.results += trainer.results()
-        for index, seed in enumerate(seeds):
-            points, space = trainer.embedding(index)
+        supervisor.train(trainer, log, later)
+        with supervisor.breakable(trainer):
+            results = trainer.results()
+        if self.config.refit:
+            trainer = self._trainer(seeds, keep=trainer.best_epoch.tolist())
+            supervisor.train(trainer, None, later)
+        with supervisor.breakable(trainer):
+            found = [trainer.embedding(index) for index in range(len(seeds))]
+        self.results += results
+        for index, (seed, (points, space)) in enumerate(zip(seeds, found, strict=True)):
             self._weights[seed] = trainer.weights(index)
             self._embeddings[seed] = Embedding(points, space, node_ids_of(self.data))
             if self.folder is not None:
                 self.folder.save_seed(seed, self._weights[seed], self._embeddings[seed])
 
-    def _trainer(self, seeds: list[int]) -> Trainer:
-        """Build the trainer of a group, and bring it to where its checkpoint is."""
-        trainer = Trainer(self.task, seeds, self.fabric)
-        path = None if self.folder is None else self.folder.checkpoint(seeds)
+    def _trainer(self, seeds: list[int], keep: list[int] | None = None) -> Trainer:
+        """Build the trainer of a group, of its last training on everything if epochs are given, as its checkpoint says."""
+        trainer = Trainer(self.task if keep is None else self.answering, seeds, self.fabric, keep=keep)
+        path = None if self.folder is None else self.folder.checkpoint(seeds, refit=keep is not None)
         if path is not None and path.exists():
             tensors, about = load_tensors(path)
             check_same(about.get("config"), self.config, path)
@@ -238,7 +252,7 @@ class Run:
         if self.folder is not None:
             tensors, about = trainer.state()
             about |= {"config": self.config.model_dump(), "data": self.fingerprint}
-            save_tensors(self.folder.checkpoint(trainer.seeds), tensors, about)
+            save_tensors(self.folder.checkpoint(trainer.seeds, refit=trainer.keep is not None), tensors, about)
 
     # --- what was learned --------------------------------------------------------------------------------------------
 
@@ -254,6 +268,8 @@ class Run:
         Raises:
             ValueError: The seed has no parameters yet, or they are those of another model.
         """
+        if seed in self._predictors:
+            return self._predictors[seed]
         weights, _ = self.weights(seed)
         if weights is None:
             raise ValueError(f"seed {seed} has no weights")
@@ -264,22 +280,35 @@ class Run:
                 shape = tuple(weights[name].shape) if name in weights else None
                 raise ValueError(f"the weights of the run have {shape} for {name}, expected {tuple(parameter.shape)}")
             parameter.data = weights[name].to(self.fabric.device)
-        return predictor.to(self.fabric.device).eval().requires_grad_(False)
+        predictor = predictor.to(self.fabric.device).eval().requires_grad_(False)
+        if len(self.results) == len(self.seeds):  # it does not change any more
+            self._predictors[seed] = predictor
+        return predictor
+
+    def blend_weights(self, seed: int) -> Tensor:
+        """Return the weights of a seed's network and of the task's cheap predictors, fitted on validation."""
+        found = next((each for each in self.results if each["seed"] == seed), {})
+        weights = found.get("blend", {"network": 1.0})
+        if tuple(weights) != ("network", *self.task.term_names):
+            raise ValueError(f"the results of seed {seed} weigh other predictors than this version knows: train the run again")
+        return torch.tensor(list(weights.values()), dtype=torch.float64)
 
     @torch.no_grad()
     def embedding(self, seed: int | None = None) -> Embedding:
-        """Return the best embedding of a seed so far, the first if none is named, with the curvature that was learned.
+        """Return the best embedding of a seed so far (default: of the first), with the curvature that was learned.
 
         Raises:
-            ValueError: The seed has no embedding yet.
+            ValueError: There is no such seed, or it has no embedding yet.
         """
         seed = self.config.seed if seed is None else seed
+        self.check_seed(seed)
         found = self._embeddings.get(seed)
         if found is None and self.folder is not None:
             found = self.folder.embedding(seed)
         if found is None:
-            predictor = self.predictor(seed)
-            points = predictor.embed(self.task.x, self.task.graph).cpu()
+            predictor, (_, unfinished) = self.predictor(seed), self.weights(seed)
+            task = self.answering if unfinished is None else self.task
+            points = predictor.embed(task.x, task.graph).cpu()
             found = Embedding(points, predictor.space.cpu(), node_ids_of(self.data))
         return found
 
@@ -311,7 +340,8 @@ def load_run(folder: str | Path, *, device: str | None = None) -> Run:
 
 def _problem(config: Config, data: "Data | None", split: dict[str, Tensor] | None, device: torch.device) -> Task[Any]:
     if data is None:
-        data = as_data(config.data, split_seed=config.split_seed, features=config.features, labels=config.labels)
+        names = ("split_seed", "features", "labels", "source", "target", "weight")
+        data = as_data(config.data, **{name: getattr(config, name) for name in names})
     elif split is None:  # not from a folder of ours
         data = as_data(_plain(data, find_task(config.task)), split_seed=config.split_seed)
     return find_task(config.task)(data, config, split=split, device=device)

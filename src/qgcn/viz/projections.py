@@ -1,13 +1,14 @@
-"""Embeddings brought to two or three coordinates: by UMAP, and by exact coordinates of the points themselves.
+"""Embeddings in two or three coordinates: by UMAP, and by exact coordinates of the points themselves.
 
-UMAP lays out who is near whom. It is given the nearest neighbours by the manifold's *own* distances, never by Euclidean ones,
-and lays them out on a sphere or in the hyperbolic plane. The exact view reduces nothing: its axes are functions of each point.
+UMAP lays out which points are near each other. It is given the nearest neighbours by the manifold's *own* distances, never by
+Euclidean ones, and lays them out on a sphere or in the hyperbolic plane. The exact view reduces nothing: its axes are
+functions of each point.
 """
 
 import math
 import warnings
 from dataclasses import dataclass
-from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,35 +20,45 @@ from qgcn.kernels import nearest_neighbours
 from qgcn.kernels.pairs import check_points
 from qgcn.manifolds import Space
 
-__all__ = ["ExactView", "Floats", "check_umap", "disk_of", "exact_view", "umap_hyperboloid", "umap_sphere"]
+__all__ = ["ExactView", "Floats", "disk_of", "exact_view", "import_umap", "umap_hyperboloid", "umap_sphere"]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Neighbours: TypeAlias = tuple[Tensor, Tensor]
 
 NEIGHBOURS = 15
-"""Neighbours that UMAP looks at, as is its default."""
+"""Number of neighbours that UMAP considers, its default."""
 
 
-def check_umap() -> None:
-    """Raise unless umap-learn is installed, without importing it: that takes seconds."""
-    if find_spec("umap") is None:
-        raise ValueError("projections need umap-learn: pip install 'qgcn[viz]', or do without them (--no-umap)")
+def import_umap() -> ModuleType:
+    """Import umap-learn, which takes seconds.
+
+    Raises:
+        ImportError: It is not installed, or it cannot be imported; the message says how to install it.
+    """
+    try:
+        import umap
+    except ImportError as error:
+        missing = isinstance(error, ModuleNotFoundError) and error.name == "umap"
+        why = "is not installed" if missing else f"cannot be imported ({error})"
+        raise ImportError(f"UMAP projections are missing because umap-learn {why}: pip install 'qgcn[viz]'") from None
+    return umap  # type: ignore[no-any-return]
 
 
 def umap_sphere(x: Tensor, manifold: Space, *, neighbours: Neighbours | None = None, seed: int = 0) -> Floats:
-    """Lay out points on the unit sphere with UMAP, by haversine distances there and the manifold's own distances here.
+    """Lay out points on the unit sphere with UMAP, from the manifold's own distances to haversine distances.
 
     Args:
         x: Points, shape ``(N, d)``, at least 4 of them.
         manifold: Their space.
-        neighbours: What :func:`nearest_neighbours` returned, if it is at hand.
+        neighbours: Result of :func:`nearest_neighbours`, if already computed.
         seed: Makes the layout repeatable.
 
     Returns:
         Points of the sphere, shape ``(N, 3)``.
 
     Raises:
-        ValueError: umap-learn is not installed, or there are too few points.
+        ImportError: umap-learn is not installed.
+        ValueError: There are too few points, or points that are not finite.
     """
     polar, azimuth = _layout(x, manifold, "haversine", neighbours, seed).T
     return np.stack((np.sin(polar) * np.cos(azimuth), np.sin(polar) * np.sin(azimuth), np.cos(polar)), axis=1)
@@ -59,14 +70,15 @@ def umap_hyperboloid(x: Tensor, manifold: Space, *, neighbours: Neighbours | Non
     Args:
         x: Points, shape ``(N, d)``, at least 4 of them.
         manifold: Their space.
-        neighbours: What :func:`nearest_neighbours` returned, if it is at hand.
+        neighbours: Result of :func:`nearest_neighbours`, if already computed.
         seed: Makes the layout repeatable.
 
     Returns:
         Shape ``(N, 3)``, columns ``u, v, w`` with :math:`w = \sqrt{1 + u^2 + v^2}`; :func:`disk_of` makes a disk of them.
 
     Raises:
-        ValueError: umap-learn is not installed, or there are too few points.
+        ImportError: umap-learn is not installed.
+        ValueError: There are too few points, or points that are not finite.
     """
     plane = _layout(x, manifold, "hyperboloid", neighbours, seed)
     return _centred(np.column_stack((plane, np.sqrt(1 + (plane**2).sum(axis=1)))))
@@ -86,9 +98,7 @@ def _layout(
     check_points(x)
     if len(x) < 4:
         raise ValueError(f"a layout needs at least 4 points, got {len(x)}")
-    check_umap()
-    import umap
-
+    umap = import_umap()
     count = min(NEIGHBOURS, len(x) - 1)
     distance, index = nearest_neighbours(x, manifold, count) if neighbours is None else neighbours
     itself = torch.arange(len(x)).unsqueeze(1)  # UMAP counts a point as its own first neighbour

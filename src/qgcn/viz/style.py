@@ -1,4 +1,4 @@
-"""Colours and type of all figures: told apart by colour-blind readers, calm on paper, readable on dark screens."""
+"""Colours and fonts of all figures: distinguishable for colour-blind readers, calm on paper, readable on dark screens."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ CATEGORIES: Final = {
 }
 """The colours of Okabe and Ito, toned for each background; the first category takes the first."""
 OTHER: Final = {"light": "#b9bcc2", "dark": "#555b63"}
-"""What has no category, or one of too many."""
+"""Colour of nodes without a category, and of categories beyond the palette."""
 SEQUENCE: Final = {
     "light": ("#bcd3ea", "#7fb0d8", "#3f88bf", "#1d5f9c", "#0a3360"),
     "dark": ("#2b4f73", "#3f77a8", "#6aa5d4", "#a5cfee", "#eef7ff"),

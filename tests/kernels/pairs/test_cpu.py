@@ -11,7 +11,11 @@ import pytest
 import torch
 
 from qgcn import parse_space
-from qgcn.kernels import distances_from, reconstruction_loss, use_backend
+from qgcn.kernels import Neighbourhoods, distances_from, reconstruction_loss, use_backend
+from qgcn.kernels.metric import factors_of
+from qgcn.kernels.pairs import cpu
+from qgcn.kernels.pairs.blocks import FIRST_PAIRS
+from qgcn.kernels.pairs.points import Energy, Points, layout_of, sizes_of
 from qgcn.metrics import mean_average_precision
 
 CODE = """
@@ -97,8 +101,6 @@ def test_if_nothing_can_be_kept_plain_pytorch_takes_over(tmp_path):
 
 
 def test_the_source_is_part_of_the_package():
-    from qgcn.kernels.pairs import cpu
-
     folder = Path(cpu.__file__).parent
     assert all((folder / name).is_file() for name in ("pairs.cpp", "packs.h", "separation.h", "../lanes.h"))
 
@@ -141,3 +143,26 @@ def test_a_cache_that_others_can_write_to_is_not_trusted(tmp_path):
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert "can be written by, someone else" in found.stdout
+
+
+@pytest.mark.skipif(cpu.obstacle() is not None, reason="needs a C++ compiler")
+def test_a_pass_in_blocks_is_the_pass():
+    """More pairs than one block has, and rows in the middle of all: to the last bit what fewer rows at a time give."""
+    space, n = parse_space("Q1,1xE1"), 6000
+    x = space.random(n, space.ambient_dim, generator=torch.Generator().manual_seed(0)).as_subclass(torch.Tensor)
+    factors = factors_of(space)
+    points, energy = Points.of(x, sizes_of(factors, x).detach(), layout_of(factors)), Energy(torch.tensor(0.7), True)
+    ring = torch.stack((torch.arange(n), (torch.arange(n) + 1) % n))
+    graph = Neighbourhoods.of(torch.cat((ring, ring.flip(0)), dim=1), n)
+    words, weight = graph.itself_and_neighbours, torch.linspace(0, 1, n)
+
+    def found(rows):
+        log = cpu.log_sum(points, energy, words[0], rows)
+        gradient, _ = cpu.log_sum_gradient(points, energy, -weight, weight, words, rows)
+        return log, gradient, cpu.average_precision(points, graph.start, graph.target, rows)
+
+    rows = range(100, n)
+    assert len(rows) * n > 2 * FIRST_PAIRS
+    parts = [found(range(first, min(first + 2000, n))) for first in range(100, n, 2000)]
+    for whole, *pieces in zip(found(rows), *parts, strict=True):
+        assert torch.equal(whole, torch.cat(pieces))

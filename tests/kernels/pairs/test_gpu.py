@@ -16,6 +16,7 @@ from qgcn import parse_space
 from qgcn.kernels import Neighbourhoods, average_precision, backend, distances_from, reconstruction_loss, use_backend
 
 pytest.importorskip("triton")
+from qgcn.kernels.pairs import gpu
 
 # NumPy, in which the interpreter computes, warns of divisions whose result is then not chosen
 pytestmark = pytest.mark.filterwarnings("ignore:(divide by zero|invalid value|overflow) encountered:RuntimeWarning")
@@ -152,3 +153,15 @@ def test_average_precision_is_that_of_the_eager_path():
     with use_backend("triton"):
         found = average_precision(points.to(DEVICE), Neighbourhoods.of(edges.to(DEVICE), 40), space)
     torch.testing.assert_close(found.cpu(), truth, rtol=1e-14, atol=0)
+
+
+@pytest.mark.skipif(INTERPRETED or not torch.cuda.is_available(), reason="needs a GPU: many rows")
+def test_a_pass_in_blocks_is_the_pass(monkeypatch):
+    space = parse_space("Q2,2xE2", learnable=True)
+    n = 1000
+    points = space.random(n, space.ambient_dim, generator=generator(0)).as_subclass(torch.Tensor)
+    whole = run("triton", torch.float32, points, directed(n), space, DEVICE)
+    monkeypatch.setattr(gpu, "_PAIRS", 256 * n)
+    monkeypatch.setattr(gpu, "_SHORT_PAIRS", 0)
+    for one, other in zip(run("triton", torch.float32, points, directed(n), space, DEVICE), whole, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)

@@ -33,6 +33,18 @@ def test_points_with_too_few_coordinates_are_refused_before_they_are_read():
             reconstruction_loss(x[:, :9].contiguous(), EDGES, parse_space("Q7,3"))
 
 
+def test_obstacles_are_those_of_the_choice():
+    space = parse_space("Q7,3")
+    x = settled_points(space, 8)
+    for points in (x, x.double()):
+        found = implementations.obstacles(points, space, space.factors)
+        assert list(found) == ["triton", "native", "eager"]
+        assert found["eager"] is None
+        chosen = implementations.choose(points, space, space.factors).name
+        assert chosen == next(name for name, obstacle in found.items() if obstacle is None)
+    assert found["native"] == "points are torch.float64, expected torch.float32"
+
+
 @pytest.fixture
 def fresh_look():
     implementations._missing_tools.cache_clear()

@@ -40,7 +40,8 @@ def test_spectrum_tells_signs_by_colour(found):
 def test_signatures_hold_every_space(found):
     scores = {"Q1,2": 0.8, "Q2,1": 0.9, "Q0,3": 0.7, "E3": 0.85, "H3": 0.9, "Q1,1xH1": 0.4}
     ranking = tuple(Trial(name, score, 0.0, 1, 5, 1, score) for name, score in scores.items())
-    axes = figures.signatures(Suggestion("H3", "H3", "r", "map", ranking, "", (), 0, 0, 0.0, 9, found), "tree").axes[0]
+    suggestion = Suggestion("H3", "H3", "H3", "r", "map", ranking, (), None, "", (), 0, 0, 0.0, 9, found)
+    axes = figures.signatures(suggestion, "tree").axes[0]
     assert axes.lines[0].get_xdata().tolist() == [1, 2, 3]
     assert axes.lines[0].get_ydata().tolist() == [0.9, 0.8, 0.7]
     assert {text.get_text() for text in axes.get_legend().get_texts()} == {"Q, by t", "E3", "H3", "Q1,1xH1"}

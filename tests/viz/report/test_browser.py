@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from browser import CONTRAST
 from qgcn import geometry
 from qgcn.analysis import measure
 from qgcn.kernels import nearest_neighbours
@@ -199,29 +200,6 @@ def test_names_are_text_and_nothing_else(show, keep):
     keep(page, "hostile-names")
 
 
-CONTRAST = """() => {
-    const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
-    const light = (rgb) => rgb.slice(0, 3).map((v) => v / 255)
-        .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-        .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
-    const poor = [];
-    for (const element of document.querySelectorAll("body *")) {
-        const text = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-        if (!text || !element.getClientRects().length || element.closest("script, noscript, canvas, .skip")) continue;
-        let ground = element, back = [0, 0, 0, 0];
-        while (ground) {
-            back = parse(getComputedStyle(ground).backgroundColor);
-            if (back.length < 4 || back[3] > 0) break;
-            ground = ground.parentElement;
-        }
-        const style = getComputedStyle(element), ink = parse(element instanceof SVGElement ? style.fill : style.color);
-        const [a, b] = [light(ink), light(back)].sort((x, y) => y - x), ratio = (a + 0.05) / (b + 0.05);
-        if (ratio < 4.5) poor.push([element.tagName, element.textContent.slice(0, 30), ratio]);
-    }
-    return poor;
-}"""
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_text_has_readable_contrast(show, keep, theme):
     page = show(
@@ -340,3 +318,18 @@ def test_titles_of_scores_are_those_of_the_subject(show):
     assert page.locator("#curves h3, #curves figcaption").all_inner_texts()[-1].startswith("Validation: ROC AUC")
     page = show(render([subject_of(curve_metric="accuracy")]))
     assert "Score: accuracy" in page.locator("#curves").inner_text()
+
+
+def test_yardsticks_stand_beside_the_model_with_the_best_in_bold(show, keep):
+    scores = [Score("roc_auc", 0.9, 0.01), Score("distance", 3.0, 0.5), Score("mrr", 0.2, 0.0)]
+    yardsticks = {"Adamic-Adar": {"roc_auc": 0.8, "distance": 2.0}, HOSTILE[0]: {"roc_auc": math.nan}}
+    page = show(render([subject_of(scores=scores, yardsticks=yardsticks, errors=("distance",), titles={"roc_auc": "ROC AUC"})]))
+    assert page.locator("#methods thead th").all_inner_texts() == ["method", "ROC AUC", "distance"]
+    cells = page.locator("#methods tbody tr").evaluate_all("rows => rows.map(r => [...r.children].map(c => c.innerText))")
+    assert cells[0] == ["qgcn in Q3,2", "90.00 ± 1.00", "3 ± 0.5"]
+    assert cells[1] == ["Adamic-Adar", "80.00", "2"]
+    assert cells[2][1:] == ["\u2013", "\u2013"]
+    assert cells[2][0] == HOSTILE[0]
+    assert page.locator("#methods b").all_inner_texts() == ["90.00 ± 1.00", "2"]
+    keep(page, "yardsticks")
+    assert show(render([subject_of()])).locator("#methods").count() == 0

@@ -30,7 +30,7 @@ def test_ids_may_be_integers(tmp_path):
     [
         ("node\na\n", "has 1 column"),
         ("node,age\n", "has a header only"),
-        ("node,age\nz,1\n", "line 2: node z is not in the graph"),
+        ("node,age\nz,1\n", "line 2: no node 'z' in the graph"),
         ("node,age\na,1\na,2\n", "given a second time"),
         ("", "is empty"),
     ],

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from qgcn.answer import Answer
 from qgcn.manifolds import Euclidean
+from qgcn.tasks.insights import Listing
 from qgcn.viz.report import payload
 from qgcn.viz.report.payload import payload_of
 from reports import subject_of
@@ -63,3 +65,23 @@ def test_scores_travel_with_their_titles():
     (found,) = payload_of([subject], None)["subjects"]
     assert (found["titles"], found["errors"], found["held_out"]) == ({"roc_auc": "ROC AUC"}, ["gap"], True)
     assert found["curve_metric"] == found["metric"] == "roc_auc"
+
+
+def test_listings_travel_with_the_kind_of_each_column():
+    table = Answer(
+        {
+            "node": np.array([7, 2]),
+            "sure": np.array([0.5, 1 / 3]),
+            "count": np.array([1, 2]),
+            "split": np.array(["test", "none"]),
+        }
+    )
+    listing = Listing("to-check", "To check", "Look.", table, shares=("sure",))
+    (found,) = payload_of([subject_of(listings=[listing])], None)["subjects"][0]["listings"]
+    assert (found["name"], found["title"], found["about"]) == ("to-check", "To check", "Look.")
+    assert [(each["name"], each["kind"], each["values"]) for each in found["columns"]] == [
+        ("node", "node", ["7", "2"]),  # names are text, as those of the embedding
+        ("sure", "share", [0.5, 1 / 3]),
+        ("count", "number", [1, 2]),
+        ("split", "text", ["test", "none"]),
+    ]

@@ -51,9 +51,10 @@ def test_a_classification_is_told_with_what_the_library_found(classified):
     )
     for quality in (by_class, by_degree):
         right = sum(group.count * group.score for group in quality.groups) / sum(group.count for group in quality.groups)
-        assert right == pytest.approx(run.results[0]["test"]["accuracy"])
+        assert right == pytest.approx(run.results[0]["network"]["test"]["accuracy"])
     both = run.data.edge_index
     assert embedded.precision.nanmean() == pytest.approx(float(metrics.mean_average_precision(points, both, space)), rel=1e-4)
+    assert [listing.title for listing in subject.listings] == ["Labels most surely wrong"]
     assert "240 nodes" in subject.words[0]
     assert "test nodes correctly" in subject.words[2]
 
@@ -74,7 +75,7 @@ def test_links_are_scored_by_degree(tmp_path):
     assert edges.title == "Test edges told apart, by degree"
     assert sum(group.count for group in edges.groups) == run.task.links.test.shape[1]
     whole = sum(group.count * group.score for group in edges.groups) / run.task.links.test.shape[1]
-    assert whole == pytest.approx(run.results[0]["test"]["roc_auc"], abs=1e-6)
+    assert whole == pytest.approx(run.results[0]["network"]["test"]["roc_auc"], abs=1e-6)
     assert "guessing gives 50 %" in subject.words[2]
 
 
@@ -92,7 +93,11 @@ def test_an_unfinished_run_is_told_as_far_as_it_got(copy, classified):
     shutil.rmtree(copy / "weights")
     subject = read_run(copy, umap=False)
     assert subject.words[1].startswith("The run is not finished: it has got to epoch 30 of 30")
-    assert subject.notices == ["Seed 0 is not finished: its embedding is that of the checkpoint at epoch 30."]
+    assert subject.notices == [
+        "Seed 0 is not finished: its embedding is that of the checkpoint at epoch 30.",
+        f"Nothing is listed to look through: the run is not finished; resume it: qgcn resume {copy}.",
+    ]
+    assert subject.listings == []
     torch.testing.assert_close(subject.embedded.points, classified[1].embedding(0)[0])
     assert subject.scores == []
     shutil.rmtree(copy / "checkpoints")
@@ -168,3 +173,13 @@ def test_damaged_files_are_named(copy):
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="holds no run"):
         read_run(tmp_path)
+
+
+def test_yardsticks_of_a_run_are_shown(tmp_path):
+    config = {"task": "links", "data": "stochastic-block", "space": "H3", "epochs": 1, "device": "cpu"}
+    run = Run.start(Config.checked(config), tmp_path / "run")
+    run.train()
+    subject = read_run(tmp_path / "run", umap=False)
+    assert subject.yardsticks.pop("network alone") == run.results[0]["network"]["test"]
+    assert subject.yardsticks == run.yardsticks
+    assert run.task.verdict(run.summary["roc_auc"], run.yardsticks).sentence in subject.words

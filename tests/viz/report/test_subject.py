@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -40,6 +42,16 @@ def test_progress_names_what_is_done(data):
         points_of(parse_space("E2"), 12), parse_space("E2"), data, data.node_ids, umap=False, progress=lambda *s: told.append(s)
     )
     assert told == [("communities",), ("how well neighbours are nearest points",)]
+
+
+def test_a_missing_umap_is_a_notice(data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    space = parse_space("E2")
+    embedded, notices = embed(points_of(space, 12), space, data, data.node_ids)
+    assert embedded.layouts == {}
+    assert embedded.exact.coordinates.shape == (12, 2)
+    assert len(notices) == 1
+    assert "umap-learn is not installed" in notices[0]
 
 
 def test_nothing_is_left_if_no_point_is_finite():

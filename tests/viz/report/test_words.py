@@ -40,3 +40,14 @@ def test_the_most_common_class_is_what_guessing_gives():
     words = told(results, data=data, task="classification", space="E2")
     assert "90.0 % of the test nodes" in words[2]
     assert "gives 75.0 %" in words[2]
+
+
+def test_yardsticks_decide_whether_it_was_worth_it():
+    results = {"metric": "map", "summary": {"map": {"mean": 0.875, "std": 0.0}}, "seeds": []}
+    assert not any("yardstick" in text for text in told(results))
+    better = told(results | {"yardsticks": {"random points": {"map": 0.1}, "spectral embedding": {"map": 0.5}}})
+    assert better[-1] == (
+        "shallow in H2xE3 beats every yardstick by 37.5 points of mAP (87.5; next is spectral embedding with 50.0)."
+    )
+    worse = told(results | {"yardsticks": {"spectral embedding": {"map": 0.9}}})
+    assert "shallow in H2xE3 was not worth training" in worse[-1]

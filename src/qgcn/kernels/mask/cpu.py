@@ -26,8 +26,8 @@ def masks(keys: list[int], out: Tensor, most: int, value: float, part: Part | No
     Args:
         keys: Seeds of the generators, one for each mask.
         out: Contiguous, shape ``(K, n, ...)``.
-        most: Sixteen bits are kept up to this number.
-        value: What is written for those.
+        most: An entry is kept if its sixteen random bits are at most this number.
+        value: Value of the entries that are kept.
         part: Write these rows of a larger mask.
     """
     drawn = torch.tensor(keys, dtype=torch.int64)

@@ -7,6 +7,7 @@ from qgcn.kernels.pairs.nearest import distances_from, nearest_neighbours
 from qgcn.kernels.pairs.neighbourhoods import Neighbourhoods, check_points, graph_of, rows_at_once
 from qgcn.kernels.pairs.objective import Denominator, distortion_loss, reconstruction_loss
 from qgcn.kernels.pairs.precision import average_precision
+from qgcn.kernels.pairs.timing import pass_seconds
 
 __all__ = [
     "Denominator",
@@ -17,6 +18,7 @@ __all__ = [
     "distortion_loss",
     "graph_of",
     "nearest_neighbours",
+    "pass_seconds",
     "reconstruction_loss",
     "rows_at_once",
 ]

@@ -1,9 +1,10 @@
-"""Sums over all pairs of points on the CPU, in C++.
+"""Sums over all pairs of points on the CPU, in C++; a pass is made in blocks of rows, so that signals are heard within it.
 
 Without a compiler, or if it fails, plain PyTorch takes over (see :mod:`qgcn.kernels.pairs.reference`).
 """
 
 import ctypes
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from qgcn.kernels.compiled import Library
+from qgcn.kernels.pairs.blocks import blocks
 from qgcn.kernels.pairs.neighbourhoods import WORD, Words
 from qgcn.kernels.pairs.points import Energy, Points
 from qgcn.numerics import ARC_LIMIT, arc_polynomial
@@ -48,6 +50,7 @@ class _Call:
         x, reach, n = points.x, points.reach, len(points)
         stride = -(-n // WORD) * WORD
         self._kept: list[Any] = []
+        self._columns = n
         self.by_coordinate = (
             self.padded(x.t(), stride),
             self.padded(torch.stack((reach, 1 / reach), dim=2).flatten(1).t(), stride, 1.0),
@@ -73,16 +76,18 @@ class _Call:
         self._kept.append(array)
         return ctypes.c_void_p(array.data_ptr() if isinstance(array, Tensor) else array.ctypes.data)
 
+    def blocks(self, rows: range, *out: Tensor) -> Iterator[tuple[tuple[Any, ...], list[ctypes.c_void_p]]]:
+        """Cut rows into blocks: of each, the arguments that name it, and where its part of every result is written."""
+        for block in blocks(rows, self._columns):
+            named = ctypes.c_int64(block.start), ctypes.c_int64(len(block)), _threads(len(block) * self._columns)
+            yield named, [ctypes.c_void_p(each[block.start - rows.start :].data_ptr()) for each in out]
+
     def words(self, words: Words) -> tuple[ctypes.c_void_p, ...]:
         return tuple(self.pointer(each) for each in (words.start, words.word, words.bits))
 
 
 def _energy(energy: Energy) -> tuple[Any, ...]:
     return ctypes.c_float(float(energy.tau)), ctypes.c_int32(energy.squared)
-
-
-def _span(rows: range, columns: int) -> tuple[Any, ...]:
-    return ctypes.c_int64(rows.start), ctypes.c_int64(len(rows)), _threads(len(rows) * columns)
 
 
 def _threads(pairs: int) -> ctypes.c_int32:
@@ -94,8 +99,9 @@ def log_sum(points: Points, energy: Energy, words: Words, rows: range) -> Tensor
     """Return the base-2 logarithm of each row's sum, shape ``(len(rows),)``; ``tau`` is in units of base 2."""
     call = _Call(points)
     out = points.x.new_empty(len(rows))
-    arguments = (*call.arguments, *_energy(energy), *call.words(words), *_span(rows, len(points)))
-    _LIBRARY.call("log_sum", *arguments, call.pointer(out))
+    arguments = (*call.arguments, *_energy(energy), *call.words(words))
+    for block, found in call.blocks(rows, out):
+        _LIBRARY.call("log_sum", *arguments, *block, *found)
     return out
 
 
@@ -107,19 +113,16 @@ def log_sum_gradient(
     d = points.x.shape[1]
     stride = call.by_coordinate[0].shape[1]
     to_x, to_rest = points.x.new_empty(len(rows), d), points.x.new_empty(len(rows), len(points.layout) + 1)
-    _LIBRARY.call(
-        "log_sum_gradient",
+    arguments = (
         *call.arguments,
         *_energy(energy),
         call.pointer(call.padded(shift, stride)),
         call.pointer(call.padded(weight, stride)),
         *call.words(words[0]),
         *call.words(words[1]),
-        *_span(rows, len(points)),
-        ctypes.c_int32(d),
-        call.pointer(to_x),
-        call.pointer(to_rest),
     )
+    for block, found in call.blocks(rows, to_x, to_rest):
+        _LIBRARY.call("log_sum_gradient", *arguments, *block, ctypes.c_int32(d), *found)
     return to_x, to_rest.sum(0)
 
 
@@ -127,16 +130,18 @@ def distances(points: Points, rows: range) -> Tensor:
     """Return distances from some rows to all points, shape ``(len(rows), N)``."""
     call = _Call(points)
     out = points.x.new_empty(len(rows), len(points))
-    _LIBRARY.call("distances", *call.arguments, *_span(rows, len(points)), call.pointer(out))
+    for block, found in call.blocks(rows, out):
+        _LIBRARY.call("distances", *call.arguments, *block, *found)
     return out
 
 
-def average_precision(points: Points, start: Tensor, target: Tensor) -> Tensor:
-    """Return the average precision of each row, float64, shape ``(N,)``; NaN where a distance is."""
+def average_precision(points: Points, start: Tensor, target: Tensor, rows: range) -> Tensor:
+    """Return the average precision of some rows, float64, shape ``(len(rows),)``; NaN where a distance is."""
     call = _Call(points)
-    out = points.x.new_empty(len(points), dtype=torch.float64)
+    out = points.x.new_empty(len(rows), dtype=torch.float64)
     edges = call.pointer(start), call.pointer(target.contiguous())
-    _LIBRARY.call("average_precision", *call.arguments, *edges, *_span(range(len(points)), len(points)), call.pointer(out))
+    for block, found in call.blocks(rows, out):
+        _LIBRARY.call("average_precision", *call.arguments, *edges, *block, *found)
     return out
 
 

@@ -5,6 +5,7 @@ only arithmetic, no memory that grows with pairs. Pairs left out are bits of wor
 are gathered by row from both ends of a pair, so nothing is added atomically and results do not depend on the order of threads.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 import torch
@@ -33,6 +34,10 @@ _EDGES: Final = 128
 _WARPS: Final = 4
 _BLOCKS: Final = 1056
 """Blocks of threads to cut the work into: eight for each multiprocessor of the largest GPU."""
+_PAIRS: Final = 2**36
+"""Pairs of one launch, about: those of 262,144 points, a fraction of a second."""
+_SHORT_PAIRS: Final = 2**34
+"""Pairs up to which nothing is waited for: those of 131,072 points."""
 
 _COUNTS: Final = (
     "first_row", "num_rows", "n", "num_words", "words_each", "rows_each", "steps", "back_steps", "count",
@@ -258,8 +263,27 @@ def _grid(num_rows: int, num_words: int) -> tuple[int, int, int]:
     return blocks, triton.cdiv(num_words, each), each
 
 
+def _blocks(rows: range, points: Points) -> Iterator[range]:
+    """Cut the rows of a long pass into runs and wait for what was asked for before each, so that a signal is heard there.
+
+    Where they are cut depends on nothing but the number of points: a sum over columns is cut differently for fewer rows.
+    """
+    share = max(1, -(-_BLOCKS * _ROWS * len(points) // _PAIRS))  # of the threads there are: others take other columns
+    step = _ROWS * max(1, _BLOCKS // share)
+    long = len(points) ** 2 > _SHORT_PAIRS
+    for first in range(rows.start, max(rows.stop, rows.start + 1), step):
+        if long:
+            torch.cuda.current_stream(points.x.device).synchronize()
+        yield range(first, min(first + step, rows.stop))
+
+
 def log_sum(points: Points, energy: Energy, words: Words, rows: range) -> Tensor:
     """Return the base-2 logarithm of each row's sum, shape ``(len(rows),)``; ``tau`` is in units of base 2."""
+    found = [_log_sum(points, energy, words, block) for block in _blocks(rows, points)]
+    return found[0] if len(found) == 1 else torch.cat(found)
+
+
+def _log_sum(points: Points, energy: Energy, words: Words, rows: range) -> Tensor:
     x, reach, sizes, layout = points.x, points.reach, points.sizes, points.layout
     n, d = x.shape
     num_words = triton.cdiv(n, WORD)
@@ -284,6 +308,15 @@ def log_sum_gradient(
     points: Points, energy: Energy, shift: Tensor, weight: Tensor, words: tuple[Words, Words], rows: range
 ) -> tuple[Tensor, Tensor]:
     """Return weighted sums over pairs of half the slope of the energy by the row's point, and of those by energy and sizes."""
+    found = [_log_sum_gradient(points, energy, shift, weight, words, block) for block in _blocks(rows, points)]
+    if len(found) == 1:
+        return found[0]
+    return torch.cat([to_x for to_x, _ in found]), torch.stack([to_rest for _, to_rest in found]).sum(0)
+
+
+def _log_sum_gradient(
+    points: Points, energy: Energy, shift: Tensor, weight: Tensor, words: tuple[Words, Words], rows: range
+) -> tuple[Tensor, Tensor]:
     x, reach, sizes, layout = points.x, points.reach, points.sizes, points.layout
     there, back = words
     n, d = x.shape

@@ -135,7 +135,7 @@ def zero_rows(like, WIDTH: tl.constexpr):
 
 @triton.jit
 def rows_of(pointer, rows, inside, WIDTH: tl.constexpr):
-    """Load one number a row for each column of a matrix of ``WIDTH`` columns."""
+    """Load one number per row for each column of a matrix of ``WIDTH`` columns."""
     values = ()
     for k in tl.static_range(WIDTH):
         values = values + (tl.load(pointer + rows * WIDTH + k, mask=inside, other=1.0),)
@@ -144,7 +144,7 @@ def rows_of(pointer, rows, inside, WIDTH: tl.constexpr):
 
 @triton.jit
 def store_rows(pointer, rows, values, inside, WIDTH: tl.constexpr):
-    """Store one number a row for each column of a matrix of ``WIDTH`` columns."""
+    """Store one number per row for each column of a matrix of ``WIDTH`` columns."""
     for k in tl.static_range(WIDTH):
         tl.store(pointer + rows * WIDTH + k, values[k], mask=inside)
 

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from qgcn.kernels import backends
-from qgcn.kernels.backends import Implementation, forced
+from qgcn.kernels.backends import Backend, Implementation, forced
 from qgcn.kernels.metric import Factor, Metric
 from qgcn.kernels.pairs import cpu
 from qgcn.kernels.pairs.neighbourhoods import Words
 from qgcn.kernels.pairs.points import Energy, Points
 
-__all__ = ["PairKernels", "choose"]
+__all__ = ["PairKernels", "choose", "obstacles"]
 
 
 class PairKernels(Protocol):
@@ -56,6 +56,11 @@ def choose(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> "
     The module of the plain one is ``None``: it needs the space itself, see :mod:`qgcn.kernels.pairs.reference`.
     """
     return backends.choose(_IMPLEMENTATIONS, x, manifold, factors)
+
+
+def obstacles(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> dict[Backend, str | None]:
+    """Return why each implementation cannot take these points, fastest first; ``None`` for those that can."""
+    return {each.name: each.obstacle(x, manifold, factors) for each in _IMPLEMENTATIONS}
 
 
 def _fused_obstacle(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:

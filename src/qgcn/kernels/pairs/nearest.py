@@ -15,17 +15,19 @@ __all__ = ["check_distances", "distances_from", "nearest_neighbours"]
 
 
 @torch.no_grad()
-def distances_from(x: Tensor, rows: range, manifold: Metric) -> Tensor:
+def distances_from(x: Tensor, rows: range | Tensor, manifold: Metric) -> Tensor:
     """Return the distances from some of the points to all, shape ``(len(rows), N)``.
 
     Args:
         x: Points, shape ``(N, d)``.
-        rows: Which of them, consecutive.
+        rows: Which of them: consecutive ones, or indices in any order, shape ``(n,)``.
         manifold: The space.
 
     Raises:
         ValueError: There are no such rows, or a distance is NaN.
     """
+    if isinstance(rows, Tensor):  # kernels take consecutive rows: they are put before all points
+        return distances_from(torch.cat((x[rows], x)), range(len(rows)), manifold)[:, len(rows) :]
     if rows.step != 1 or not 0 <= rows.start <= rows.stop <= len(x):
         raise ValueError(f"rows must be consecutive and in [0, {len(x)}), got {rows}")
     x = x.as_subclass(Tensor).detach()
@@ -49,12 +51,12 @@ def check_distances(found: Tensor) -> None:
 def nearest_neighbours(x: Tensor, manifold: Metric, k: int, *, chunk: int | None = None) -> tuple[Tensor, Tensor]:
     """Return the ``k`` nearest other points of each point: their distances, ascending, and which they are.
 
-    Points at one place are at distance 0 of each other and all count, but for the point itself.
+    Coincident points are at distance 0 of each other and all count, except the point itself.
 
     Args:
         x: Points, shape ``(N, d)``.
         manifold: The space.
-        k: How many, ``1 <= k < N``.
+        k: Number of neighbours, ``1 <= k < N``.
         chunk: Points whose distances are computed at once; chosen to bound memory if not given.
 
     Returns:
@@ -62,7 +64,7 @@ def nearest_neighbours(x: Tensor, manifold: Metric, k: int, *, chunk: int | None
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: Points are not finite or not on the manifold, a distance is NaN, or there are not so many other points.
+        ValueError: Points are not finite or not on the manifold, a distance is NaN, or there are fewer than ``k`` other points.
     """
     check_points(x)
     check_on_manifold(x, manifold)

@@ -121,7 +121,7 @@ class Neighbourhoods:
 
     @cached_property
     def share(self) -> Tensor:
-        """Weight of each edge with which every node that has neighbours counts alike, float64, shape ``(E,)``; adds up to 1."""
+        """Edge weights that give every node with neighbours the same total, float64, shape ``(E,)``; adds up to 1."""
         return self.degree.double().reciprocal()[self.source] / (self.degree > 0).sum()
 
     @cached_property

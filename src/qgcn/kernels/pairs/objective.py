@@ -47,7 +47,7 @@ def reconstruction_loss(
     An edge whose node has no negatives costs 0 with ``"negatives"`` and ``"paper"``: there is nothing to tell it from. A node
     without edges has no cost of its own; it takes part as a negative of all others.
 
-    Laws: invariant under isometries and under the order of nodes and edges; not negative, but for ``"paper"``;
+    Laws: invariant under isometries and under the order of nodes and edges; not negative, except for ``"paper"``;
     ``"negatives"`` is at most ``"others"``. Gradients are finite everywhere, at coincident, null-separated and disconnected
     pairs too. Differentiable once, like ``pairwise_dist``.
 
@@ -63,7 +63,7 @@ def reconstruction_loss(
         temperature: :math:`\tau > 0`, a number or a tensor with one element, to which gradients flow. A tensor's sign is
             not checked.
         squared: Use :math:`d^2`; otherwise :math:`d`.
-        denominator: What an edge is weighed against, :math:`Z_{uv}` above.
+        denominator: Nodes that an edge competes with, :math:`Z_{uv}` above.
         balance: Average over each node's edges first, then over the nodes that have any, so that nodes count equally
             instead of edges.
         group: A group of processes of ``torch.distributed`` that hold the same points: each takes its share of the rows of

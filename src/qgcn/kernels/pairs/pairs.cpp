@@ -44,14 +44,15 @@ INLINE uint32_t beyond(int64_t column, int n) {  // bits of the columns past the
     return inside >= WORD ? 0u : ~0u << inside;
 }
 
-// Call `task(row)` for all rows, a few at a time on each thread.
+// Call `task(row)` for all rows, a few at a time on each thread; one at a time where rows are few, so that all threads end
+// together.
 template <class Task>
 void for_rows(int64_t first, int64_t count, int threads, Task task) {
-    constexpr int64_t BATCH = 8;
+    const int64_t batch = std::clamp<int64_t>(count / (32 * threads), 1, 8);
     std::atomic<int64_t> next{0};
     const auto work = [&] {
-        for (int64_t begin; (begin = next.fetch_add(BATCH)) < count;)
-            for (int64_t i = begin; i < std::min(begin + BATCH, count); ++i) task(first + i, i);
+        for (int64_t begin; (begin = next.fetch_add(batch)) < count;)
+            for (int64_t i = begin; i < std::min(begin + batch, count); ++i) task(first + i, i);
     };
     std::vector<std::thread> others;
     try {

@@ -23,7 +23,8 @@ def average_precision(x: Tensor, graph: Neighbourhoods, manifold: Metric, *, chu
     rows = rows_at_once(graph.num_nodes, chunk)
     factors = factors_of(manifold)
     if choose(x, manifold, factors).name == "native" and factors is not None:
-        result = cpu.average_precision(Points.of(x, sizes_of(factors, x), layout_of(factors)), graph.start, graph.target)
+        points = Points.of(x, sizes_of(factors, x), layout_of(factors))
+        result = cpu.average_precision(points, graph.start, graph.target, range(len(x)))
         check_distances(result)
         return result
     parts = []

@@ -18,7 +18,7 @@ def log_sum(x: Tensor, graph: Neighbourhoods, manifold: Metric, energy: Energy, 
     """Return the logarithm of each node's sum, shape ``(N,)``; see :func:`qgcn.kernels.pairs.energies.energies`."""
 
     def rows_of(chunk: Chunk) -> Tensor:
-        return _log_sum_of_rows(x, graph, manifold, chunk, energy, others)
+        return log_sum_of_rows(x, graph, manifold, chunk, energy, others)
 
     rows = rows_at_once(graph.num_nodes)
     if rows >= graph.num_nodes:
@@ -29,7 +29,7 @@ def log_sum(x: Tensor, graph: Neighbourhoods, manifold: Metric, energy: Energy, 
     return torch.cat(parts)
 
 
-def _log_sum_of_rows(x: Tensor, graph: Neighbourhoods, manifold: Metric, chunk: Chunk, energy: Energy, others: bool) -> Tensor:
+def log_sum_of_rows(x: Tensor, graph: Neighbourhoods, manifold: Metric, chunk: Chunk, energy: Energy, others: bool) -> Tensor:
     first, rows, n = chunk.first, chunk.rows, len(x)
     dist = manifold.pairwise_dist(x[first : first + rows], x)
     cost = energy.tau * (dist.square() if energy.squared else dist)

@@ -179,7 +179,7 @@ class SparseMatrix:
         return self._transpose
 
     def keeps_transpose(self) -> bool:
-        """Tell whether the transpose is at hand, or asked for again: for a single use it is not worth making."""
+        """Tell whether the transpose is known or has been asked for before: for a single use it is not worth building."""
         known = self.symmetric or self._transpose is not None or self._asked_before
         self._asked_before = True
         return known

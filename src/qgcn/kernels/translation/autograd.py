@@ -20,7 +20,7 @@ __all__ = ["translate0"]
 def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
     """Translate by a bias; arguments and result are those of :func:`qgcn.geometry.translate0`, for one bias ``b``.
 
-    Laws: equal to :func:`qgcn.geometry.translate0`, but for rounding.
+    Laws: equal to :func:`qgcn.geometry.translate0`, up to rounding.
     """
     geometry.check(time_dim, u=u, b=b)
     if under_vmap():

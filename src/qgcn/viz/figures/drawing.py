@@ -43,10 +43,10 @@ def styled(draw: _Draw) -> _Draw:
 
 
 def save(figure: "Figure", path: str | Path) -> Path:
-    """Write a figure, atomically; the suffix says how: ``.png``, ``.pdf`` or ``.svg``.
+    """Write a figure, atomically, in the format of the suffix: ``.png``, ``.pdf`` or ``.svg``.
 
     Raises:
-        ValueError: Another suffix.
+        ValueError: Unknown suffix.
         OSError: The file cannot be written.
     """
     from matplotlib import rc_context
@@ -149,7 +149,7 @@ def legend(figure: "Figure", column: Column | None) -> None:
 
 
 def bare(axis: Any, title: str = "") -> None:
-    """Show the unit disk and nothing around it."""
+    """Show the unit disk without axes."""
     axis.set_aspect("equal")
     axis.set_xlim(-1.03, 1.03)
     axis.set_ylim(-1.03, 1.03)

@@ -17,7 +17,7 @@ __all__ = ["disk", "exact", "hyperboloid", "sphere", "submanifolds", "views"]
 
 @styled
 def submanifolds(beta: float = -1.0) -> "Figure":
-    r"""Draw the paper's Figure 1: what a pseudo-hyperboloid with two time dimensions looks like where one time is fixed.
+    r"""Draw the paper's Figure 1: a pseudo-hyperboloid with two time dimensions, one of them held fixed.
 
     On :math:`\mathcal Q^{2,2}_\beta`, with the time coordinate :math:`x_0` held, the others satisfy
 
@@ -67,8 +67,8 @@ def sphere(layout: Floats, column: Column | None = None) -> "Figure":
     """Draw a layout on the sphere, front and back.
 
     Args:
-        layout: Points of the unit sphere, shape ``(N, 3)``; what :func:`qgcn.viz.projections.umap_sphere` returns.
-        column: What to colour by.
+        layout: Points of the unit sphere, shape ``(N, 3)``, from :func:`qgcn.viz.projections.umap_sphere`.
+        column: Values to colour by.
     """
     check_layout(layout, 3, column)
     figure, axes = new_figure(6.6, 3.4, 2)
@@ -83,9 +83,9 @@ def views(on_sphere: Floats, on_hyperboloid: Floats, column: Column | None = Non
     """Draw the paper's three projections beside each other: sphere, hyperboloid, Poincaré disk.
 
     Args:
-        on_sphere: Shape ``(N, 3)``; what :func:`qgcn.viz.projections.umap_sphere` returns.
-        on_hyperboloid: Shape ``(N, 3)``; what :func:`qgcn.viz.projections.umap_hyperboloid` returns.
-        column: What to colour by.
+        on_sphere: Shape ``(N, 3)``, from :func:`qgcn.viz.projections.umap_sphere`.
+        on_hyperboloid: Shape ``(N, 3)``, from :func:`qgcn.viz.projections.umap_hyperboloid`.
+        column: Values to colour by.
     """
     from matplotlib.figure import Figure
 
@@ -107,8 +107,8 @@ def hyperboloid(layout: Floats, column: Column | None = None) -> "Figure":
     """Draw a layout on the hyperboloid in three dimensions.
 
     Args:
-        layout: Shape ``(N, 3)``; what :func:`qgcn.viz.projections.umap_hyperboloid` returns.
-        column: What to colour by.
+        layout: Shape ``(N, 3)``, from :func:`qgcn.viz.projections.umap_hyperboloid`.
+        column: Values to colour by.
     """
     check_layout(layout, 3, column)
     figure, axes = new_figure(4.6, 3.9, subplot_kw={"projection": "3d"})
@@ -122,8 +122,8 @@ def disk(layout: Floats, column: Column | None = None, edges: np.ndarray[Any, An
     """Draw a layout in the Poincaré disk.
 
     Args:
-        layout: On the hyperboloid, shape ``(N, 3)``; what :func:`qgcn.viz.projections.umap_hyperboloid` returns.
-        column: What to colour by.
+        layout: On the hyperboloid, shape ``(N, 3)``, from :func:`qgcn.viz.projections.umap_hyperboloid`.
+        column: Values to colour by.
         edges: Pairs of nodes to join by geodesics, shape ``(2, E)``.
     """
     check_layout(layout, 3, column)
@@ -138,8 +138,8 @@ def exact(view: ExactView, column: Column | None = None) -> "Figure":
     """Draw the exact view: coordinates of the points themselves.
 
     Args:
-        view: What :func:`qgcn.viz.projections.exact_view` returns.
-        column: What to colour by.
+        view: Result of :func:`qgcn.viz.projections.exact_view`.
+        column: Values to colour by.
     """
     check_layout(view.coordinates, view.coordinates.shape[1], column)
     x = view.coordinates

@@ -147,7 +147,7 @@ def map_against_time(scores: Mapping[str, Mapping[int, Sequence[float]]], dim: i
 
 @styled
 def curvature_histogram(values: Mapping[str, Sequence[float]], bins: int = 40) -> "Figure":
-    """Draw the distribution of a graph's sectional curvature, one panel a graph, its mean as a line.
+    """Draw the distribution of a graph's sectional curvature, one panel per graph, with its mean as a line.
 
     Args:
         values: Curvatures of each graph.
@@ -194,10 +194,10 @@ def delta_distribution(shares: Mapping[str, Mapping[float, float]]) -> "Figure":
 
 @styled
 def training_curves(curves: "Sequence[Curve]", score: str = "score") -> "Figure":
-    """Draw loss and validation score against epochs, one line a seed.
+    """Draw loss and validation score against epochs, one line per seed.
 
     Args:
-        curves: What :func:`qgcn.viz.report.runs.read_run` found.
+        curves: Learning curves, from :func:`qgcn.viz.report.runs.read_run`.
         score: Name of the score.
     """
     if not curves:

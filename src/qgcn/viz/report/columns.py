@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from qgcn.data.attributes import Nodes
+from qgcn.data.nodes import Nodes
 from qgcn.data.tables import read_table
 from qgcn.tasks.insights import Column
 
@@ -13,12 +13,12 @@ __all__ = ["read_columns"]
 
 
 def read_columns(path: Path, node_ids: np.ndarray[Any, Any]) -> list[Column]:
-    """Read a table of nodes: a header, then one line a node, its id first; numbers, or names of categories.
+    """Read a table of nodes: a header, then one line per node, its id first; numbers, or names of categories.
 
     Nodes that the table does not name have no value. A column whose fields are all numbers or empty is read as numbers.
 
     Args:
-        path: CSV or TSV.
+        path: CSV, TSV or Parquet.
         node_ids: The names of the nodes, shape ``(N,)``.
 
     Raises:
@@ -28,17 +28,13 @@ def read_columns(path: Path, node_ids: np.ndarray[Any, Any]) -> list[Column]:
     table = read_table(path)
     if len(table.columns) < 2:
         raise ValueError(f"{path} has 1 column: expected a header, then the id of a node and its values")
-    header = [table.field(0, k) for k in range(len(table.columns))]
-    table = table.without_header()
+    table = table.headed()
     if len(table) == 0:
         raise ValueError(f"{path} has a header only: expected a line for each node below it")
     nodes = Nodes(node_ids, "all")
-    ids = nodes.ids_of(table)
-    place = nodes.locate(ids)
-    if (place < 0).any():
-        row = int((place < 0).argmax())
-        raise ValueError(f"{table.at(row)}: node {ids[row]!s} is not in the graph")
-    return [_column(header[k], np.char.decode(table.columns[k], "utf-8"), place, len(node_ids)) for k in range(1, len(header))]
+    nodes.unique_ids_of(table)
+    place = nodes.places_of(table)
+    return [_column(name, table.texts(k), place, len(node_ids)) for k, name in enumerate(table.head or ()) if k]
 
 
 def _column(name: str, fields: np.ndarray[Any, Any], place: np.ndarray[Any, Any], count: int) -> Column:

@@ -19,14 +19,14 @@ from qgcn.viz.report.subject import Subject
 
 __all__ = ["render", "write_report"]
 
-_SCRIPTS = ("geometry.js", "canvas.js", "charts.js", "graph.js", "scenes.js", "explorer.js", "page.js")
+_SCRIPTS = ("geometry.js", "canvas.js", "charts.js", "graph.js", "scenes.js", "explorer.js", "listings.js", "page.js")
 
 
 def write_report(subjects: Sequence[Subject], path: str | Path, analysis: Mapping[str, Any] | None = None) -> Path:
     """Write the report of one run or more, atomically.
 
     Args:
-        subjects: What to show, in this order.
+        subjects: The runs to show, in this order.
         path: The HTML file.
         analysis: The geometry of the graph, see :func:`graph_section`, as plain data: ``graph``, its name;
             ``words``, a list of sentences; ``facts``, names and values; ``charts``, each with ``title``, ``about``, ``kind``

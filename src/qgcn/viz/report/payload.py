@@ -10,7 +10,7 @@ import torch
 from qgcn import __version__
 from qgcn.manifolds import Space
 from qgcn.numerics import limits
-from qgcn.tasks.insights import Column
+from qgcn.tasks.insights import Column, Listing
 from qgcn.viz import style
 from qgcn.viz.report.subject import Embedded, Subject
 
@@ -19,15 +19,15 @@ __all__ = ["payload_of"]
 PAGE_KINDS = ("E", "H", "S", "K", "Q")
 """Kinds of spaces whose distances and geodesics the page computes itself, see ``template/geometry.js``."""
 NEAREST = 10
-"""Nearest points that are shown of a node."""
+"""Number of nearest points shown for a node."""
 _WORST = 12
-"""Nodes named as the worst."""
+"""Number of nodes listed as the worst."""
 _ROWS = 512
-"""Nodes whose distances to all others are computed at a time."""
+"""Number of nodes whose distances to all others are computed at once."""
 
 
 def payload_of(subjects: Sequence[Subject], analysis: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what the page shows, as plain data; arrays are packed as base64."""
+    """Return the contents of the page as plain data, arrays packed as base64."""
     return {
         "version": __version__,
         "palette": {"categories": style.CATEGORIES, "other": style.OTHER, "sequence": style.SEQUENCE},
@@ -48,9 +48,11 @@ def _subject(subject: Subject) -> dict[str, Any]:
         "titles": subject.titles,
         "errors": list(subject.errors),
         "scores": [{"name": each.name, "mean": each.mean, "std": each.deviation} for each in subject.scores],
+        "yardsticks": [{"name": name, "scores": scores} for name, scores in subject.yardsticks.items()],
         "seeds": subject.seeds,
         "curves": [vars(curve) for curve in subject.curves],
         "shown": subject.shown,
+        "listings": [_listing(listing) for listing in subject.listings],
         "environment": subject.environment,
         "embedded": None if subject.embedded is None else _embedded(subject.embedded),
     }
@@ -118,6 +120,16 @@ def _measured(embedded: Embedded) -> dict[str, Any]:
         "length": _array(length.numpy(), np.float32),
         "rank": _array(rank.numpy(), np.int32),
     }
+
+
+def _listing(listing: Listing) -> dict[str, Any]:
+    """Return a listing with the kind of each column: ``node``, ``share``, ``number`` or ``text``."""
+    columns = []
+    for name, values in listing.table.columns.items():
+        number = np.issubdtype(values.dtype, np.number) and name not in listing.nodes
+        kind = "node" if name in listing.nodes else "share" if name in listing.shares else "number" if number else "text"
+        columns.append({"name": name, "kind": kind, "values": values.tolist() if number else [str(each) for each in values]})
+    return {"name": listing.name, "title": listing.title, "about": listing.about, "columns": columns}
 
 
 def _column(column: Column) -> dict[str, Any]:

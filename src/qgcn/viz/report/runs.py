@@ -1,4 +1,4 @@
-"""A run as the subject of a report, as far as it got."""
+"""A run as the subject of a report, finished or not."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,9 +7,10 @@ import numpy as np
 
 from qgcn.embedding import Embedding, node_ids_of
 from qgcn.progress import Progress, silent
-from qgcn.tasks.insights import Column, Quality
+from qgcn.tasks.insights import Column, Listing, Quality
 from qgcn.training.run import Run, load_run
 from qgcn.viz.report.columns import read_columns
+from qgcn.viz.report.listings import listings_of
 from qgcn.viz.report.subject import Score, Subject, embed
 from qgcn.viz.report.words import sentences
 
@@ -30,10 +31,10 @@ def read_run(
     """Read the folder of a run, finished or not.
 
     Args:
-        folder: What ``qgcn train`` wrote.
+        folder: Folder written by ``qgcn train``.
         seed: Seed whose embedding is shown; the first one that has an embedding if not given.
         columns: Table of more columns to colour nodes by, see :func:`qgcn.viz.report.columns.read_columns`.
-        umap: Lay out the points with UMAP, too.
+        umap: Also lay out the points with UMAP; a notice says so if umap-learn is not installed.
         progress: Progress callback.
 
     Raises:
@@ -47,7 +48,7 @@ def read_run(
         raise ValueError(f"{folder} has seeds {run.seeds[0]} to {run.seeds[-1]}, got {seed}")
     results, curves, notices = files.results(), files.curves(), list[str]()
     found, shown = _embedding(run, run.seeds if seed is None else [seed], notices)
-    embedded = None
+    embedded, listings = None, list[Listing]()
     if found is not None and shown is not None:
         extra = [] if columns is None else read_columns(Path(columns), found.node_ids)
         more, quality = _insights(run, shown, notices)
@@ -62,6 +63,7 @@ def read_run(
             progress=progress,
         )
         notices += lost
+        listings = _listings(run, shown, notices, progress)
     task = run.task
     return Subject(
         name=files.path.resolve().name,
@@ -74,10 +76,12 @@ def read_run(
         titles=task.titles,
         errors=tuple(sorted(task.plain_scores)),
         scores=_scores(results),
+        yardsticks=_yardsticks(run),
         seeds=[] if results is None else results["seeds"],
         curves=curves,
         shown=shown,
         embedded=embedded,
+        listings=listings,
         environment=files.environment(),
         graph=run.data,
     )
@@ -105,7 +109,7 @@ def _embedding(run: Run, seeds: list[int], notices: list[str]) -> tuple[Embeddin
 
 
 def _insights(run: Run, seed: int, notices: list[str]) -> tuple[list[Column], list[Quality]]:
-    """Return what the task can tell of its nodes with the model of a seed."""
+    """Return the insights of the task into its nodes, from the model of a seed."""
     import torch
 
     try:
@@ -114,6 +118,21 @@ def _insights(run: Run, seed: int, notices: list[str]) -> tuple[list[Column], li
     except (OSError, ValueError) as error:
         notices.append(f"Predictions are missing: {' '.join(str(error).split())}.")
         return [], []
+
+
+def _listings(run: Run, seed: int, notices: list[str], progress: Progress) -> list[Listing]:
+    """Return what the models find worth looking at, if the run is finished."""
+    try:
+        return listings_of(run, seed, notices=notices, progress=progress)
+    except (OSError, ValueError) as error:
+        notices.append(f"Nothing is listed to look through: {' '.join(str(error).split())}.")
+        return []
+
+
+def _yardsticks(run: Run) -> dict[str, dict[str, float]]:
+    """Return the scores to compare the model with: of its network alone, if it is more than that, and of cheap methods."""
+    alone = {name: mean for name, (mean, _) in run.network_summary.items()}
+    return ({"network alone": alone} if alone else {}) | run.yardsticks
 
 
 def _scores(results: dict[str, Any] | None) -> list[Score]:

@@ -12,7 +12,7 @@ from qgcn.data import undirected
 from qgcn.kernels import nearest_neighbours
 from qgcn.manifolds import Space
 from qgcn.progress import Progress, silent
-from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names
+from qgcn.tasks.insights import Column, Listing, Quality, by_class, by_degree, class_names
 from qgcn.training.metrics_log import Curve
 from qgcn.viz import projections
 from qgcn.viz.projections import ExactView, Floats
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Embedded", "Score", "Subject", "embed"]
 
 FEWEST_NODES = 4
-"""Below it UMAP has nothing to lay out."""
+"""Fewest nodes that UMAP can lay out."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Embedded:
         points: Shape ``(N, d)``.
         space: Their space.
         names: The nodes' own names.
-        edges: Each edge once, shape ``(2, E)``; none if the graph is not at hand.
-        columns: What nodes can be coloured by.
+        edges: Each edge once, shape ``(2, E)``; none without a graph.
+        columns: Columns to colour nodes by.
         layouts: Layouts by UMAP: ``sphere`` and ``hyperboloid``, shape ``(N, 3)`` each.
         exact: The view without reduction.
-        precision: How well each node's nearest points are its neighbours, NaN for none, shape ``(N,)``.
+        precision: Average precision of each node's neighbours among its nearest points, NaN without neighbours, shape ``(N,)``.
         quality: Scores by groups.
     """
 
@@ -68,22 +68,24 @@ class Subject:
     """One run, or anything else that a report can show.
 
     Attributes:
-        name: What it is called.
-        settings: Its settings, by name.
-        words: What was done and how it ended, in sentences.
-        notices: What is missing or wrong.
-        metric: Name of the score that it is judged by.
+        name: Name of the run.
+        settings: Settings, by name.
+        words: Summary of the run and its outcome, in sentences.
+        notices: Problems and missing parts.
+        metric: Name of the main score.
         curve_metric: Name of the score that the curves show; ``metric`` if not given.
-        held_out: Whether that is of nodes or edges that were not trained on.
+        held_out: Whether that score is measured on held-out nodes or edges.
         titles: Names of scores as a reader knows them; the name itself, with spaces, if not given.
-        errors: Names of scores that are no shares, and of which less is better.
+        errors: Names of scores that are errors: not percentages, and lower is better.
         scores: Scores over all seeds.
+        yardsticks: Scores of cheap methods on the same split, by name.
         seeds: Scores of each seed, as in ``results.json``.
-        curves: How training went.
+        curves: Learning curves.
         shown: The seed whose embedding is shown.
         embedded: The embedding, if there is one.
+        listings: Nodes or pairs of nodes to look through.
         environment: Versions and machine.
-        graph: The graph that was embedded, if it is at hand.
+        graph: The graph that was embedded, if available.
     """
 
     name: str
@@ -96,10 +98,12 @@ class Subject:
     titles: dict[str, str] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
     scores: list[Score] = field(default_factory=list)
+    yardsticks: dict[str, dict[str, float]] = field(default_factory=dict)
     seeds: list[dict[str, Any]] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
     shown: int | None = None
     embedded: Embedded | None = None
+    listings: list[Listing] = field(default_factory=list)
     environment: dict[str, Any] = field(default_factory=dict)
     graph: "Data | None" = field(default=None, repr=False, compare=False)
 
@@ -115,20 +119,20 @@ def embed(
     umap: bool = True,
     progress: Progress = silent,
 ) -> tuple[Embedded | None, list[str]]:
-    """Gather everything that the points of a graph can show. Points that are not finite are left out.
+    """Collect everything that a report shows of an embedded graph. Points that are not finite are left out.
 
     Args:
         points: Shape ``(N, d)``.
         space: Their space.
-        data: The graph, if it is at hand.
+        data: The graph, if available.
         node_ids: Names of the nodes, shape ``(N,)``.
-        extra: More columns.
-        quality: Scores by groups that are known already.
-        umap: Lay out the points with UMAP, too.
+        extra: Additional columns.
+        quality: Scores by groups, if already computed.
+        umap: Also lay out the points with UMAP; a notice says so if umap-learn is not installed.
         progress: Progress callback.
 
     Returns:
-        The embedding, or none if nothing can be shown of it; and notices of what was left out.
+        The embedding, or none if no point is finite; and notices about omitted parts.
     """
     notices = []
     columns = list(extra or [])
@@ -150,12 +154,10 @@ def embed(
         return None, notices
     layouts: dict[str, Floats] = {}
     if umap and len(points) >= FEWEST_NODES:
-        progress("nearest neighbours", note=f"{len(points):,} points in {space}")
-        neighbours = nearest_neighbours(points, space, min(projections.NEIGHBOURS, len(points) - 1))
-        progress("UMAP onto the sphere")
-        layouts["sphere"] = projections.umap_sphere(points, space, neighbours=neighbours)
-        progress("UMAP into the hyperbolic plane")
-        layouts["hyperboloid"] = projections.umap_hyperboloid(points, space, neighbours=neighbours)
+        try:
+            layouts = _layouts(points, space, progress)
+        except ImportError as error:
+            notices.append(f"{error}, then write the report again.")
     precision, scores = None, list(quality or [])
     if edges is not None and edges.shape[1] and len(points) > 1:
         progress("how well neighbours are nearest points")
@@ -176,6 +178,18 @@ def embed(
         ),
         notices,
     )
+
+
+def _layouts(points: Tensor, space: Space, progress: Progress) -> dict[str, Floats]:
+    """Return the layouts by UMAP; raise ImportError if umap-learn is not installed, before anything is computed."""
+    progress("UMAP")
+    projections.import_umap()
+    progress("nearest neighbours", note=f"{len(points):,} points in {space}")
+    neighbours = nearest_neighbours(points, space, min(projections.NEIGHBOURS, len(points) - 1))
+    progress("UMAP onto the sphere")
+    sphere = projections.umap_sphere(points, space, neighbours=neighbours)
+    progress("UMAP into the hyperbolic plane")
+    return {"sphere": sphere, "hyperboloid": projections.umap_hyperboloid(points, space, neighbours=neighbours)}
 
 
 def _once(edge_index: Tensor) -> np.ndarray[Any, Any]:
@@ -206,7 +220,7 @@ def _keep(
     edges: np.ndarray[Any, Any] | None,
     columns: list[Column],
 ) -> tuple[Tensor, np.ndarray[Any, Any], np.ndarray[Any, Any] | None, list[Column]]:
-    """Return what is left of a graph when only some nodes are kept."""
+    """Restrict a graph to some of its nodes."""
     mask = kept.numpy()
     if edges is not None:
         edges = (np.cumsum(mask) - 1)[edges[:, mask[edges].all(axis=0)]]
@@ -214,7 +228,7 @@ def _keep(
 
 
 def _precision_quality(precision: Tensor, edges: Tensor, data: "Data | None") -> list[Quality]:
-    """Return how well neighbours are nearest points, by degree and by class."""
+    """Return the average precision of neighbours, by degree and by class."""
     degree = torch.bincount(edges[0], minlength=len(precision))
     about = "Average precision: 1 if all neighbours of a node are nearer than every other node."
     found = [Quality("Neighbours found, by degree", about, by_degree(precision, degree))]

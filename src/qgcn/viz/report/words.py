@@ -1,4 +1,4 @@
-"""A run in plain words: what was done, how it ended, what to make of it."""
+"""A summary of a run in plain words: setup, outcome, interpretation."""
 
 import math
 from pathlib import Path
@@ -15,12 +15,12 @@ LATE = 0.95
 
 
 def sentences(run: Run, results: dict[str, Any] | None, curves: list[Curve], space: Space | None = None) -> list[str]:
-    """Return what was done, how it ended, and what to make of it.
+    """Return sentences on the setup of a run, its outcome and its interpretation.
 
     Args:
         run: The run.
-        results: Its results; none if it is not finished.
-        curves: How training went.
+        results: Its results; none if it is unfinished.
+        curves: Learning curves.
         space: The space of the embedding, if there is one, with the curvature that was learned.
     """
     config, task = run.config, run.task
@@ -35,6 +35,9 @@ def sentences(run: Run, results: dict[str, Any] | None, curves: list[Curve], spa
     if results is None:
         return [*told, _unfinished(run, curves)]
     told += [_course(run, results), task.outcome(_value(run, results))]
+    score = results["summary"][results["metric"]]
+    if (verdict := task.verdict((score["mean"], score["std"]), results.get("yardsticks", {}))) is not None:
+        told.append(verdict.sentence)
     if any(each.get("best_epoch", 0) > LATE * config.epochs for each in results["seeds"]):
         told.append("The best model came near the last epoch: more epochs may still do better.")
     return told
@@ -60,7 +63,7 @@ def _span(epochs: list[int]) -> str:
 
 
 def _value(run: Run, results: dict[str, Any]) -> str:
-    """Return the score that the run is judged by, as text."""
+    """Return the main score as text."""
     score = results["summary"][results["metric"]]
     spread = f" (± {100 * score['std']:.1f} over seeds)" if run.config.seeds > 1 and math.isfinite(score["std"]) else ""
     return f"{100 * score['mean']:.1f} %{spread}"

@@ -6,7 +6,7 @@ class Explorer {
   constructor(host, palette) {
     this.host = host;
     this.palette = palette;
-    this.selected = -1;
+    this.selected = this.partner = -1;
     this.isolated = null;
     this.build();
   }
@@ -44,7 +44,7 @@ class Explorer {
 
   open(embedded) {
     this.graph = new Graph(embedded);
-    this.selected = -1;
+    this.selected = this.partner = -1;
     this.isolated = null;
     this.stage.scene = null;
     const views = Object.keys(VIEWS).filter((name) => name === "exact" || this.graph.layouts[name === "disk" ? "hyperboloid" : name]);
@@ -99,7 +99,7 @@ class Explorer {
     const graph = this.graph, count = graph.count, colours = new Uint8Array(4 * count), weights = new Float32Array(count);
     const column = graph.columns[this.colour.value], shades = column ? graph.shades(column, this.palette) : { of: () => rgb(this.ink.accent), entries: [] };
     this.shades = shades;
-    const near = this.selected < 0 ? null : new Set([this.selected, ...this.around.nearest.map((each) => each.node), ...this.around.neighbours.map((each) => each.node)]);
+    const near = this.selected < 0 ? null : new Set([this.selected, this.partner, ...this.around.nearest.map((each) => each.node), ...this.around.neighbours.map((each) => each.node)]);
     for (let k = 0; k < count; k++) {
       const shown = !this.isolated || this.isolated.has(k);
       const [r, g, b] = shades.of(k), alpha = (near && !near.has(k) ? 0.42 : 0.95) * (shown ? 1 : 0.07);
@@ -186,11 +186,16 @@ class Explorer {
     };
     for (const { node } of this.around.nearest) ring(node, ink.warm, 1.6, size * 0.75 + 3);
     for (const { node } of this.around.neighbours) ring(node, ink.accent, 1.6, size * 0.75 + 1);
-    const place = ring(this.selected, ink.text, 2.4, size * 0.8 + 5);
-    if (!place) return;
-    const text = clip(this.graph.names[this.selected], 28);
+    const places = [this.selected, this.partner].map((node) => (node < 0 ? null : ring(node, ink.text, 2.4, size * 0.8 + 5)));
+    const below = places[0] && places[1] && places[1][1] >= places[0][1];  // names of a pair on its far sides
+    if (places[0]) this.writeName(context, this.selected, places[0], Boolean(places[1]) && !below);
+    if (places[1]) this.writeName(context, this.partner, places[1], below);
+  }
+
+  writeName(context, node, place, below) {
+    const stage = this.stage, ink = this.ink, size = stage.pointSize(), text = clip(this.graph.names[node], 28);
     context.font = "600 13px system-ui, sans-serif";
-    const wide = context.measureText(text).width, x = Math.max(4, Math.min(stage.width - wide - 18, place[0] + size + 8)), y = Math.max(22, place[1] - size - 6);
+    const wide = context.measureText(text).width, x = Math.max(4, Math.min(stage.width - wide - 18, place[0] + size + 8)), y = below ? Math.min(stage.height - 10, place[1] + size + 16) : Math.max(22, place[1] - size - 6);
     context.fillStyle = ink.card;
     context.globalAlpha = 0.9;
     context.beginPath();
@@ -225,6 +230,7 @@ class Explorer {
       lines.push({ paths: this.around.nearest.map(({ node }) => this.path(this.selected, node, 64)), colour: unit(this.ink.warm, 0.75) });
       lines.push({ paths: this.around.neighbours.slice(0, 400).map(({ node }) => this.path(this.selected, node, 64)), colour: unit(this.ink.accent, 0.9) });
     }
+    if (this.partner >= 0) lines.push({ paths: [this.path(this.selected, this.partner, 64)], colour: unit(this.ink.text, 1) });
     this.stage.setLines(lines);
   }
 
@@ -282,14 +288,16 @@ class Explorer {
 
   // --- a node ---
 
-  select(node, centre = false) {
+  // A partner, if there is one, is marked with it.
+  select(node, centre = false, partner = -1) {
     this.selected = node;
+    this.partner = partner;
     this.around = node < 0 ? null : this.graph.around(node);
     this.paint();
     this.drawEdges();
     if (node >= 0 && centre) this.stage.centreOn(node);
     this.inspect();
-    if (this.onselect) this.onselect(node);
+    if (this.onselect) this.onselect();
   }
 
   inspect() {
@@ -315,6 +323,7 @@ class Explorer {
       h("thead", {}, h("tr", {}, ["node", "distance", graph.points.causal ? "type" : null, last].filter(Boolean).map((title) => h("th", { scope: "col", class: title === "distance" || title === last ? "number" : "" }, title)))), h("tbody", {}, rows)));
     const parts = [h("h3", { class: "name", title: clip(name, 300) }, clip(name, 80))];
     if (name.length > 80) parts.push(h("details", {}, h("summary", {}, `whole name (${name.length.toLocaleString("en")} characters)`), h("p", { class: "whole" }, name)));
+    if (this.partner >= 0) parts.push(h("p", { class: "faint partner" }, "marked together with ", h("button", { type: "button", class: "link", onclick: () => this.select(this.partner, true, node) }, clip(graph.names[this.partner], 32))));
     parts.push(h("dl", { class: "facts" }, facts));
     parts.push(h("h4", { class: "warm" }, h("i"), "Nearest in the embedding"), table("nearest", this.around.nearest.map((each) => row(each, linked.has(each.node) ? "yes" : "\u2013")), "linked"));
     if (graph.edges) {

@@ -1,4 +1,4 @@
-// The page: what was run in words, the explorer, quality, curves, comparison, settings.
+// The page: what was run in words, the explorer, listings, quality, curves, comparison, settings.
 
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent), root = document.documentElement;
@@ -38,6 +38,19 @@
     return [h("div", { class: "words" }, subject.words.map((text) => h("p", {}, text))), subject.notices.map((text) => h("p", { class: "notice", role: "note" }, text)), h("div", { class: "tiles" }, tiles)];
   }
 
+  function yardsticks(subject) {
+    if (!subject.yardsticks.length) return null;
+    const names = subject.scores.map((score) => score.name).filter((name) => subject.yardsticks.some((each) => Number.isFinite(each.scores[name])));
+    const mean = (name) => subject.scores.find((score) => score.name === name).mean;
+    const best = Object.fromEntries(names.map((name) => { const values = [mean(name), ...subject.yardsticks.map((each) => each.scores[name])].filter(Number.isFinite); return [name, isShare(name, subject) ? Math.max(...values) : Math.min(...values)]; }));
+    const cell = (name, value, text) => h("td", { class: "number" }, value === best[name] ? h("b", {}, text) : text);
+    const row = (name, cells) => h("tr", {}, h("th", { scope: "row" }, name), cells);
+    return section("yardsticks", "Was it worth it?", h("p", { class: "faint" }, `The model beside methods that take seconds${subject.held_out ? ", on the same split" : ""}. The best of each column is bold.`), h("div", { class: "scroll" }, h("table", { id: "methods" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "method"), names.map((name) => h("th", { scope: "col", class: "number" }, titled(name, subject))))),
+      h("tbody", {}, row([subject.settings.model, subject.settings.space].filter(Boolean).join(" in "), names.map((name) => cell(name, mean(name), withSpread(subject.scores.find((score) => score.name === name), seedsOf(subject), subject)))),
+        subject.yardsticks.map((each) => row(each.name, names.map((name) => cell(name, each.scores[name], Number.isFinite(each.scores[name]) ? shownScore(name, each.scores[name], subject) : "\u2013"))))))));
+  }
+
   function quality(subject) {
     const graph = subject.embedded;
     if (!graph || (!graph.quality.length && !graph.worst.length)) return null;
@@ -56,6 +69,12 @@
             classes ? h("td", {}, kinds[k] >= 0 ? clip(classes.labels[kinds[k]], 40) : "none") : null))))));
     }
     return section("quality", "How good it is, and where", parts);
+  }
+
+  function listings(subject) {
+    const places = subject.embedded ? new Map(subject.embedded.names.map((name, k) => [name, k])) : new Map();
+    const pick = ([node, partner = -1]) => { explorer.select(node, true, partner); explore.scrollIntoView({ behavior: "smooth" }); };
+    return subject.listings.map((each) => section(`listing-${each.name}`, each.title, Listings.build(each, subject.name, (name) => places.get(name), pick)));
   }
 
   function curveFigures(list) {
@@ -152,29 +171,31 @@
 
   // --- all of it ---
 
-  const host = document.getElementById("report"), slots = { top: h("div"), mid: h("div"), low: h("div") };
+  const host = document.getElementById("report"), slots = { top: h("div"), lists: h("div"), low: h("div") };
   const explore = section("explore", "The embedding", h("div", { id: "explorer" }));
 
   function redraw() {
     const subject = subjects[current], many = subjects.length > 1;
     const title = many ? `What was run: ${clip(subject.name, 60)}` : "What was run";
     slots.top.replaceChildren(...[comparison(), section("overview", title, overview(subject))].filter(Boolean));
-    slots.low.replaceChildren(...[quality(subject), curves(subject), seeds(subject), analysis(), settings(subject)].filter(Boolean));
+    slots.low.replaceChildren(...[yardsticks(subject), quality(subject), curves(subject), seeds(subject), analysis(), settings(subject)].filter(Boolean));
   }
 
   function show() {
     const subject = subjects[current];
     redraw();
+    slots.lists.replaceChildren(...listings(subject));
     explore.hidden = !subject.embedded;
     if (!subject.embedded) return;
     if (!explorer) {
       explorer = new Explorer(document.getElementById("explorer"), palette);
+      explorer.onselect = () => slots.lists.querySelectorAll(".chosen").forEach((row) => row.classList.remove("chosen"));
       window.qgcn = { explorer };  // for the console: qgcn.explorer.select(3)
     }
     explorer.open(subject.embedded);
   }
 
-  host.replaceChildren(header(), h("main", {}, slots.top, explore, slots.low), h("footer", {}, `Written by qgcn ${data.version}. This file needs no network.`));
+  host.replaceChildren(header(), h("main", {}, slots.top, explore, slots.lists, slots.low), h("footer", {}, `Written by qgcn ${data.version}. This file needs no network.`));
   show();
   root.dataset.ready = "true";
 })();

@@ -1,0 +1,36 @@
+"""Features and edges of a problem, laid out as models take them."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from qgcn.nn import Adjacency, Aggregation, SparseMatrix
+from qgcn.tasks.features import laid_out
+
+__all__ = ["Inputs"]
+
+
+class Inputs:
+    """Features and edges of a problem, and the layouts of them that models have asked for, each made once."""
+
+    def __init__(self, edges: Tensor, weights: Tensor | None, x: Tensor, num_nodes: int) -> None:
+        self.edges, self.weights, self.x, self.num_nodes = edges, weights, x, num_nodes
+        self._made: dict[tuple[Any, ...], Any] = {}
+
+    def features(self, sparse: bool, device: torch.device, dtype: torch.dtype) -> Tensor | SparseMatrix:
+        """Return the features, dense or sparse."""
+        key = ("features", sparse, device, dtype)
+        if key not in self._made:
+            self._made[key] = laid_out(self.x, sparse).to(device=device, dtype=dtype)
+        found: Tensor | SparseMatrix = self._made[key]
+        return found
+
+    def graph(self, loops: bool, aggregation: Aggregation, device: torch.device, dtype: torch.dtype) -> Adjacency:
+        """Return the graph under an aggregation, with a loop at each node or without."""
+        key = ("graph", loops, aggregation, device, dtype)
+        if key not in self._made:
+            made = Adjacency.of(self.edges, self.num_nodes, self.weights, aggregation=aggregation, self_loops=loops)
+            self._made[key] = made.to(device, dtype)
+        found: Adjacency = self._made[key]
+        return found

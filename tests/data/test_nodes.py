@@ -1,0 +1,30 @@
+"""The nodes of a graph, as files refer to them."""
+
+import numpy as np
+import pytest
+
+from qgcn.data.nodes import Nodes, quoted
+from qgcn.data.tables import read_table
+
+
+def test_a_stranger_is_told_with_the_nearest_name():
+    nodes = Nodes(np.array(["london", "paris", "rome"]), "all")
+    assert nodes.stranger(np.str_("pariss")) == "no node 'pariss' in the graph; did you mean 'paris'?"
+    assert nodes.stranger("oslo") == "no node 'oslo' in the graph"
+    assert Nodes(np.array([4, 7]), "all").stranger(np.int64(9)) == "no node 9 in the graph, whose nodes are 4 to 7"
+
+
+def test_names_in_a_table_are_found(write):
+    table = read_table(write("b,a\na,c\n"))
+    nodes = Nodes(np.array(["a", "b", "c"]), "all")
+    assert nodes.places_of(table).tolist() == [1, 0]
+    assert nodes.places_of(table, 1).tolist() == [0, 2]
+    assert nodes.unique_ids_of(table).tolist() == ["b", "a"]
+    with pytest.raises(ValueError, match=r"graph\.csv, line 2: no node 'c' in the graph$"):
+        Nodes(np.array(["a", "b"]), "all").places_of(table, 1)
+    with pytest.raises(ValueError, match=r"graph\.csv, line 2: column 1 is empty$"):
+        nodes.ids_of(read_table(write("a,b\n,c\n")))
+
+
+def test_names_are_quoted_and_numbers_are_not():
+    assert [quoted(value) for value in ("a", np.str_("b"), 3, np.int64(4))] == ["'a'", "'b'", "3", "4"]

@@ -1,0 +1,38 @@
+"""New nodes among points that stay where they are."""
+
+import torch
+
+from qgcn import metrics, parse_space
+from qgcn.data import load
+from qgcn.kernels import Neighbourhoods
+from qgcn.tasks import Config
+from qgcn.tasks.placement import place_nodes
+from qgcn.training import Run
+
+
+def test_new_nodes_are_placed_beside_their_neighbours_and_nobody_else_moves():
+    run = Run(
+        Config.checked({"task": "reconstruction", "data": "ring-of-trees", "space": "Q2,2", "epochs": 300, "yardsticks": False})
+    )
+    run.train()
+    points, space, _ = run.embedding()
+    data = load("ring-of-trees")
+    graph = Neighbourhoods.of(data.edge_index, data.num_nodes)
+    new = torch.zeros(data.num_nodes, dtype=torch.bool)
+    new[torch.randperm(data.num_nodes, generator=torch.Generator().manual_seed(0))[:9]] = True
+    lost = points.clone()
+    lost[new] = space.origin(space.ambient_dim).float()
+    placed = place_nodes(lost, new, graph, space, 10.0)
+    assert torch.equal(placed[~new], points[~new])
+    assert space.check_point_on_manifold(placed)
+    before = metrics.node_precision(lost, data.edge_index, space)[new].mean()
+    after = metrics.node_precision(placed, data.edge_index, space)[new].mean()
+    assert after > 0.5
+    assert after > before + 0.3
+
+
+def test_without_new_nodes_points_are_returned_as_they_are():
+    space = parse_space("H2")
+    points = space.random(3, space.ambient_dim).as_subclass(torch.Tensor)
+    graph = Neighbourhoods.of(torch.tensor([[0, 1], [1, 2]]), 3)
+    assert torch.equal(place_nodes(points, torch.zeros(3, dtype=torch.bool), graph, space, 1.0), points)
