@@ -46,6 +46,19 @@ def test_click_shows_the_neighbours_that_the_library_finds(show, keep):
     keep(page, "selected")
 
 
+def test_a_stage_too_small_for_its_axes_is_drawn_without_a_complaint(show):
+    page = show(render([subject_of()]))
+    axes = page.evaluate("""() => {
+        const stage = qgcn.explorer.stage;
+        stage.scene.bounds = stage.scene.bounds || [[0, 1], [0, 1]];
+        stage.scene.axes = stage.scene.axes || ["x", "y"];
+        Object.assign(stage, { width: 1, height: 1 });
+        stage.drawNow();
+        return stage.box();
+    }""")
+    assert (axes["left"], axes["top"]) == (axes["right"], axes["bottom"])
+
+
 @pytest.fixture
 def spaces(show):
     """Subjects in every kind of space, and a page that can be asked about each of them."""

@@ -259,8 +259,8 @@ class Stage {
     if (draw) draw(context);
   }
 
-  // Where the axes of a plane stand, in pixels.
-  box() { return { left: 58, top: 14, right: this.width - 14, bottom: this.height - 46 }; }
+  // Where the axes of a plane stand, in pixels; a stage too small for them (the page is still being laid out) has none.
+  box() { return { left: 58, top: 14, right: Math.max(58, this.width - 14), bottom: Math.max(14, this.height - 46) }; }
 
   pointSize() {
     const crowd = Math.sqrt(this.scene.count) / Math.min(this.width, this.height);
