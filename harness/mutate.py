@@ -232,8 +232,8 @@ def _public_names(path: Path) -> list[str]:
     return []
 
 
-def survives(mutant: Mutant, folder: Path) -> bool:
-    """Run the tests of a mutant in this process; it must be one of its own."""
+def survives(mutant: Mutant, folder: Path, near: bool = True) -> bool:
+    """Run the tests of a mutant in this process, which must be one of its own and must not know the package yet."""
     import pytest
 
     shutil.copytree(PACKAGE.parent, folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
@@ -246,7 +246,7 @@ def survives(mutant: Mutant, folder: Path) -> bool:
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")  # a changed kernel is compiled, and kept by nobody
     os.chdir(ROOT)
     own, nearest = tests_of(mutant.path)
-    for files in (own, nearest):
+    for files in (own, nearest if near else []):
         code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *map(str, files)]) if files else 0
         if code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):  # interrupted: the file cannot be imported
             return False
@@ -255,20 +255,26 @@ def survives(mutant: Mutant, folder: Path) -> bool:
     return True
 
 
-def _child(mutant: Mutant, folder: Path) -> None:
+def _child(mutant: Mutant, folder: Path, near: bool) -> None:
     os.setsid()
     with (folder / "log").open("w") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
         code = UNDECIDED
         try:
-            code = SURVIVED if survives(mutant, folder) else CAUGHT
+            code = SURVIVED if survives(mutant, folder, near) else CAUGHT
         finally:
             os._exit(code)
 
 
-def run(mutants: list[Mutant], jobs: int) -> Iterator[tuple[Mutant, str, float]]:
-    """Yield each mutant with what became of it, caught, survived, hung or undecided, and the seconds it took."""
+def run(mutants: list[Mutant], jobs: int, near: bool = True) -> Iterator[tuple[Mutant, str, float]]:
+    """Yield each mutant with what became of it, caught, survived, hung or undecided, and the seconds it took.
+
+    Args:
+        mutants: What to run.
+        jobs: Processes at once.
+        near: Run the files that use a module most, if its own tests let a mutant live.
+    """
     for name in ("torch", "torch_geometric", "geoopt", "scipy.sparse", "sklearn", "mpmath", "pydantic", "pytest"):
         __import__(name)  # once, for all children: what tests import of others is most of their time
     import torch
@@ -280,7 +286,7 @@ def run(mutants: list[Mutant], jobs: int) -> Iterator[tuple[Mutant, str, float]]
             while waiting and len(running) < jobs:
                 mutant = waiting.pop(0)
                 folder = Path(tempfile.mkdtemp(dir=base))
-                process = context.Process(target=_child, args=(mutant, folder))
+                process = context.Process(target=_child, args=(mutant, folder, near))
                 process.start()
                 running[process.sentinel] = (process, mutant, folder, time.monotonic())
             ready = connection.wait(list(running), timeout=1)
