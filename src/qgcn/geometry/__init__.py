@@ -28,6 +28,7 @@ from qgcn.geometry.projections import (
     sphere_projection,
 )
 from qgcn.geometry.sampling import sample
+from qgcn.geometry.splitting import definite_inner, descent_direction, step_share
 from qgcn.geometry.tangent import fold0, translate0
 from qgcn.geometry.transport import translate, transport
 
@@ -35,6 +36,8 @@ __all__ = [
     "apply_isometry",
     "causal_type",
     "check",
+    "definite_inner",
+    "descent_direction",
     "dist",
     "expmap",
     "expmap0",
@@ -63,6 +66,7 @@ __all__ = [
     "sphere_projection",
     "sqdist",
     "square",
+    "step_share",
     "translate",
     "translate0",
     "transport",

@@ -132,8 +132,8 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
         return y, self.transp(x, y, v)
 
     def retr_transp(self, x: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        y = self.retr(x, u)
-        return y, self.transp(x, y, v)
+        points, moved = zip(*self._each("retr_transp", x=x, u=u, v=v), strict=True)
+        return torch.cat(points, dim=-1), torch.cat(moved, dim=-1)
 
     def transp_follow_expmap(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         return self.expmap_transp(x, u, v)[1]
@@ -187,7 +187,7 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     def _split(self, x: Tensor) -> tuple[Tensor, ...]:
         return torch.split(x, [space.ambient_dim for space in self.manifolds], dim=-1)
 
-    def _each(self, name: str, **tensors: Tensor) -> list[Tensor]:
+    def _each(self, name: str, **tensors: Tensor) -> list[Any]:
         """Call a method of every factor with its share of the tensors."""
         self._check(**tensors)
         shares = zip(*(self._split(tensor) for tensor in tensors.values()), strict=True)

@@ -102,9 +102,24 @@ class Quadric(Space):
         self._check(x=x)
         return geometry.project_tangent(x, u, **self._form)
 
-    @abstractmethod
     def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        """Turn a Euclidean gradient into a tangent vector whose negative descends."""
+        r"""Turn a Euclidean gradient into the direction whose negative descends; see :func:`qgcn.geometry.descent_direction`.
+
+        It is the Riemannian gradient where the metric is positive. Where it is indefinite, the metric's own gradient
+        :math:`\Pi_x(J g)` would ascend along time-like directions; this one is that of the positive metric
+        :func:`qgcn.geometry.definite_inner`.
+        """
+        self._check(x=x, u=u)
+        return geometry.descent_direction(x, u, **self._form)
+
+    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
+        """Return the positive inner product :func:`qgcn.geometry.definite_inner`, kept, for second moments.
+
+        geoopt's adaptive optimisers take its square root; that of the indefinite inner product can be NaN.
+        """
+        v = u if v is None else v
+        self._check(x=x, u=u, v=v)
+        return geometry.definite_inner(x, u, v, **self._form)
 
     def expmap(self, x: Tensor, u: Tensor) -> Tensor:
         self._check(x=x)
@@ -112,9 +127,24 @@ class Quadric(Space):
         return geometry.project(geometry.expmap(x, u, **form), **form)
 
     def retr(self, x: Tensor, u: Tensor) -> Tensor:
-        """Step along ``u`` in flat space and come back: the exponential map to first order, and it cannot overflow."""
+        r"""Step along ``u`` in flat space and come back: the exponential map to first order, and it cannot overflow.
+
+        Steps longer than half the radius of curvature, measured by :meth:`component_inner`, are shortened to that.
+        """
+        return self._step(x, u)[0]
+
+    def retr_transp(self, x: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ``retr(x, u)`` and ``v`` transported there, shortened as the step is, so that momentum stays bounded too."""
+        y, share = self._step(x, u)
+        return y, self.transp(x, y, share * v)
+
+    def transp_follow_retr(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        return self.retr_transp(x, u, v)[1]
+
+    def _step(self, x: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
         self._check(x=x, u=u)
-        return self.projx(x + u)
+        share = geometry.step_share(x, u, **self._form)
+        return self.projx(torch.addcmul(x, share, u)), share
 
     def logmap(self, x: Tensor, y: Tensor) -> Tensor:
         self._check(x=x)
@@ -270,23 +300,3 @@ class PseudoHyperboloid(Quadric):
         """Tell where a geodesic joins ``x`` and ``y``; see :func:`qgcn.geometry.is_connected`."""
         self._check(x=x)
         return geometry.is_connected(x, y, **self._form)
-
-    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        r"""Turn a Euclidean gradient into the direction whose negative descends.
-
-        .. math:: \chi = \Pi_x\bigl(J\,\Pi_x(J g)\bigr), \qquad g\cdot\chi = |\Pi_x(J g)|^2 \ge 0
-
-        The pseudo-Riemannian gradient :math:`\Pi_x(J g)` alone does not: along time-like directions it ascends.
-        """
-        self._check(x=x, u=u)
-        gradient = self.proju(x, geometry.flip_time(u, time_dim=self.time_dim))
-        return self.proju(x, geometry.flip_time(gradient, time_dim=self.time_dim))
-
-    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
-        r"""Return the Euclidean :math:`u \cdot v`, kept, for the second moments of geoopt's adaptive optimisers.
-
-        They take its square root; the indefinite inner product would make that NaN.
-        """
-        v = u if v is None else v
-        self._check(x=x, u=u, v=v)
-        return (u * v).sum(-1, keepdim=True)

@@ -74,21 +74,6 @@ class Hyperboloid(_Riemannian):
         self._check(x=x)
         return geometry.logmap(geometry.pole(self.ambient_dim, beta=self.beta, like=x), x, **self._form)
 
-    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        """Turn a Euclidean gradient into the Riemannian one."""
-        self._check(x=x, u=u)
-        return self.proju(x, geometry.flip_time(u, time_dim=1))
-
-    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
-        """Return the inner product, taken at the pole after transport: no rounding can make a square negative there.
-
-        Far out ``<u, u>`` is the difference of large squares; adaptive optimisers take its root.
-        """
-        v = u if v is None else v
-        pole = geometry.pole(self.ambient_dim, beta=self.beta, like=x)
-        at_pole = [geometry.transport(x, pole, w, **self._form)[..., 1:] for w in (u, v)]
-        return (at_pole[0] * at_pole[1]).sum(-1, keepdim=True)
-
     def _check_point_on_manifold(self, x: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5) -> tuple[bool, str | None]:
         if not bool((x[..., 0] > 0).all()):
             return False, "x is not on the upper sheet: its first coordinate is not positive"
@@ -119,7 +104,3 @@ class Sphere(_Riemannian):
 
     def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
         return -super().inner(x, u, v, keepdim=keepdim)
-
-    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        """Turn a Euclidean gradient into the Riemannian one."""
-        return self.proju(x, u)
