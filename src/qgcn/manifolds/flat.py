@@ -24,6 +24,7 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
     """
 
     kind: ClassVar[str] = "E"
+    reversible = True  # its retraction is the exponential map: geoopt's samplers may be used
 
     def __init__(self, dim: int) -> None:
         dim = check_dim(dim)
