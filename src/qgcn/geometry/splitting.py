@@ -1,8 +1,8 @@
 r"""A positive metric on the manifold, for whatever needs a length: descent, adaptive steps, bounded steps.
 
-A point :math:`x = (r n, s)` with :math:`|n| = 1` and :math:`r = \sqrt{|\beta| + |s|^2}` moves in two ways: ``s`` and ``r`` change
-together, as on a hyperboloid, or ``n`` turns, as on a sphere of radius ``r``. Both are orthogonal, and the metric is their
-difference. Their sum is positive:
+A point :math:`x = (r n, s)` with :math:`|n| = 1` and :math:`r = \sqrt{|\beta| + |s|^2}` moves in two ways: ``s`` and ``r``
+change together, as on a hyperboloid, or ``n`` turns, as on a sphere of radius ``r``. Both are orthogonal, and the metric is
+their difference. Their sum is positive:
 
 .. math:: \langle dx, dx\rangle = (|ds|^2 - dr^2) - r^2 |dn|^2, \qquad g_x(dx, dx) = (|ds|^2 - dr^2) + r^2 |dn|^2 .
 

@@ -32,6 +32,8 @@ class Quadric(Space):
     leave the family. Beta is stored in float64 (unless the module is cast) and used in the type of the points.
     """
 
+    fixed_beta: Tensor
+
     def __init__(self, ambient_dim: int, time_dim: int, beta: float = -1.0, learnable: bool = False) -> None:
         super().__init__()
         beta = _number(beta)
@@ -51,8 +53,7 @@ class Quadric(Space):
         r"""The value of :math:`\langle x, x\rangle`: a negative scalar tensor, differentiable when learnable."""
         if self.learnable:
             return bounded_negative(self.free_beta)
-        fixed: Tensor = self.fixed_beta
-        return fixed
+        return self.fixed_beta
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
         """Let a fixed manifold take the state of a learnable one, and the other way round."""
@@ -199,6 +200,37 @@ class Quadric(Space):
     def transp0(self, y: Tensor, u: Tensor) -> Tensor:
         self._check(y=y)
         return geometry.transport(geometry.pole(self.ambient_dim, beta=self.beta, like=y), y, u, **self._form)
+
+    def _origin(self, like: Tensor) -> Tensor:
+        return geometry.pole(self.ambient_dim, beta=self.beta, like=like)
+
+    def centroid(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        self._check(x=x)
+        return geometry.centroid(x, weights, **self._form)
+
+    def _start_of_mean(self, x: Tensor, weights: Tensor | None) -> Tensor:
+        centre = self.centroid(x, weights)
+        return torch.where(centre.isnan(), x[..., 0, :], centre)
+
+    def _from_frame(self, coordinates: Tensor) -> Tensor:
+        return torch.nn.functional.pad(coordinates, (1, 0))
+
+    def _carry(self, mean: Tensor, x: Tensor, *, back: bool) -> Tensor:
+        form, origin = self._form, self._origin(x)
+        connected = geometry.is_connected(origin, mean, **form).unsqueeze(-1)
+        side = torch.where(connected, 1, -1).to(x)  # -x is an isometry too: it leads to a mean that no geodesic reaches
+        ends = (side * mean, origin) if back else (origin, side * mean)
+        return self.projx(side * geometry.transvection(*ends, x, **form))
+
+    def _unwrapped(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        form = self._form
+        vectors = geometry.preimages0(self.logmap0(x), **form)
+        reached = x[..., 0] > 0 if self.time_dim == 1 else torch.ones_like(x[..., 0], dtype=torch.bool)
+        return vectors[..., 1:], geometry.log_volume0(vectors, **form), reached
+
+    def dist2plane(self, x: Tensor, p: Tensor, a: Tensor, *, signed: bool = False, scaled: bool = False) -> Tensor:
+        self._check(x=x, p=p, a=a)
+        return self._plane(geometry.plane_dist(x, a, **self._form), p, a, signed=signed, scaled=scaled)
 
     def translate(self, x: Tensor, b: Tensor) -> Tensor:
         """Translate points by a bias ``b``, a tangent vector at the pole; see :func:`qgcn.geometry.translate`."""

@@ -74,6 +74,11 @@ class Hyperboloid(_Riemannian):
         self._check(x=x)
         return geometry.logmap(geometry.pole(self.ambient_dim, beta=self.beta, like=x), x, **self._form)
 
+    def _unwrapped(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        u = self.logmap0(x)[..., 1:].unsqueeze(0)
+        z = (u * u).sum(-1) / -self.beta.to(u)
+        return u, geometry.log_volume(z, self.dim), torch.ones_like(x[..., 0], dtype=torch.bool)
+
     def _check_point_on_manifold(self, x: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5) -> tuple[bool, str | None]:
         if not bool((x[..., 0] > 0).all()):
             return False, "x is not on the upper sheet: its first coordinate is not positive"
