@@ -150,25 +150,25 @@ class Space(Manifold):
     def transp0(self, y: Tensor, u: Tensor) -> Tensor:
         """Transport tangent vectors ``u`` from the origin to ``y``, shapes ``(..., d)``."""
 
+    def proju0(self, u: Tensor) -> Tensor:
+        """Project vectors, shape ``(..., d)``, to the tangent space of the origin."""
+        return self.proju(self._origin(u).expand_as(u), u)
+
     def transp0back(self, x: Tensor, u: Tensor) -> Tensor:
         """Transport tangent vectors ``u`` from ``x`` back to the origin; inverse of :meth:`transp0`."""
-        moved: Tensor = self.transp(x, self._origin(x).expand_as(x), u)
-        return moved
+        return self.transp(x, self._origin(x).expand_as(x), u)
 
     def logmap0back(self, x: Tensor) -> Tensor:
         """Return the tangent vectors at ``x`` that lead to the origin; NaN where no geodesic does."""
-        velocity: Tensor = self.logmap(x, self._origin(x).expand_as(x))
-        return velocity
+        return self.logmap(x, self._origin(x).expand_as(x))
 
     def dist0(self, x: Tensor, *, keepdim: bool = False) -> Tensor:
         """Return the distance from the origin, as :meth:`dist` measures it."""
-        length: Tensor = self.dist(self._origin(x).expand_as(x), x, keepdim=keepdim)
-        return length
+        return self.dist(self._origin(x).expand_as(x), x, keepdim=keepdim)
 
     def _origin(self, like: Tensor) -> Tensor:
         """Return the origin, shape ``(d,)``, differentiable by a learnable curvature."""
-        origin: Tensor = self.origin(self.ambient_dim, dtype=like.dtype, device=like.device)
-        return origin.as_subclass(Tensor)
+        return self.origin(self.ambient_dim, dtype=like.dtype, device=like.device).as_subclass(Tensor)
 
     # --- geodesics and means ----------------------------------------------------------------------------------------
 
@@ -185,8 +185,7 @@ class Space(Manifold):
     def geodesic_unit(self, t: Tensor | float, x: Tensor, u: Tensor) -> Tensor:
         """Follow the geodesic that leaves ``x`` with velocity ``u`` for the time ``t``."""
         x, u = torch.broadcast_tensors(x, t * u)
-        reached: Tensor = self.expmap(x, u)
-        return reached
+        return self.expmap(x, u)
 
     def midpoint(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the point halfway between ``x`` and ``y``; NaN where no geodesic joins the two."""
@@ -305,8 +304,7 @@ class Space(Manifold):
 
     def translate(self, x: Tensor, b: Tensor) -> Tensor:
         """Translate points ``x`` by a bias ``b``, a tangent vector at the origin, shapes ``(..., d)``."""
-        moved: Tensor = self.expmap(x, self.transp0(x, b))
-        return moved
+        return self.expmap(x, self.transp0(x, b))
 
     def fold0(self, u: Tensor) -> Tensor:
         """Return ``logmap0(expmap0(u))``, for which most spaces know a shorter way; the identity near the origin."""
