@@ -28,6 +28,13 @@ def plane_dist(x: Tensor, a: Tensor, *, beta: Tensor | float, time_dim: int) -> 
     ``a``; invariant under ``O(s, t)``; continuous in ``x``; its absolute value is the smallest distance to a point of the
     hyperplane where the metric is definite.
 
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> pole = torch.tensor([1.0, 0.0, 0.0])
+        >>> geometry.plane_dist(pole, pole, beta=-1.0, time_dim=3)  # of a sphere, to its equator
+        tensor(1.5708)
+
     Args:
         x: Points, shape ``(..., d)``.
         a: Normals, shape ``(..., d)``; not null. A tangent vector at a point of the hyperplane is one.

@@ -26,6 +26,11 @@ def random_isometry(
 
     Laws: :math:`L^\top J L = J`.
 
+    Example:
+        >>> from qgcn import geometry
+        >>> geometry.random_isometry(3, 2).shape
+        torch.Size([5, 5])
+
     Returns:
         Shape ``(d, d)``.
     """
@@ -68,6 +73,13 @@ def transvection(x: Tensor, y: Tensor, w: Tensor, *, beta: Tensor | float, time_
 
     Laws: ``T(x) == y``; keeps :func:`~qgcn.geometry.inner`; on tangent vectors at ``x`` it is parallel transport; inverse of
     the one from ``y`` to ``x``. Defined for disconnected points too, except where :math:`\langle x, y\rangle = |\beta|`.
+
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> x, y = torch.tensor([1.0, 0.0, 0.0]), torch.tensor([1.25, 0.0, 0.75])
+        >>> geometry.transvection(x, y, x, beta=-1.0, time_dim=2)
+        tensor([1.2500, 0.0000, 0.7500])
 
     Args:
         x: Points, shape ``(..., d)``.

@@ -21,6 +21,13 @@ def centroid(x: Tensor, weights: Tensor | None = None, *, beta: Tensor | float, 
     Laws: on the manifold; does not depend on the order of the points or the scale of the weights; equivariant under
     ``O(s, t)``; of two connected points with equal weights, the midpoint of their geodesic.
 
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> corners = torch.eye(3)
+        >>> geometry.centroid(corners, beta=-1.0, time_dim=3)
+        tensor([0.5774, 0.5774, 0.5774])
+
     Args:
         x: Points, shape ``(..., N, d)``.
         weights: Not negative, shape ``(..., N)``; equal ones if not given.

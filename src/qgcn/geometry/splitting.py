@@ -16,14 +16,17 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from qgcn.geometry.ambient import check, magnitude
-from qgcn.numerics import at_least_tiny, safe_sqrt, unit_or_axis
+from qgcn.geometry.ambient import check, flip_time, magnitude
+from qgcn.geometry.projections import project_tangent
 
 __all__ = ["definite_inner", "descent_direction", "step_share"]
 
 LONGEST_STEP: Final = 0.5
 """Longest step of a retraction in units of ``sqrt|beta|``. Losses that grow exponentially with the distance make longer steps
 overshoot; the exponential map is needed from about there on anyway."""
+
+_SHRINK: Final = 2.0**-40
+"""Power of two by which a step is multiplied before it is squared, so that in float32 steps up to 1e31 do not overflow."""
 
 
 def descent_direction(x: Tensor, g: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -35,6 +38,13 @@ def descent_direction(x: Tensor, g: Tensor, *, beta: Tensor | float, time_dim: i
     normal to the manifold; the Riemannian gradient of hyperbolic space for ``t = 1`` and of the sphere for ``s = 0``;
     equivariant under :math:`O(t)\times O(s)`.
 
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> x, g = torch.tensor([1.25, 0.0, 0.75]), torch.tensor([1.0, 2.0, 3.0])
+        >>> geometry.descent_direction(x, g, beta=-1.0, time_dim=2)
+        tensor([3.3750, 2.0000, 5.6250])
+
     Args:
         x: Points, shape ``(..., d)``.
         g: Euclidean gradients there, shape ``(..., d)``.
@@ -42,10 +52,13 @@ def descent_direction(x: Tensor, g: Tensor, *, beta: Tensor | float, time_dim: i
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, x=x, g=g)
-    unit = unit_or_axis(x[..., :time_dim])
-    time = g[..., :time_dim]
-    reflected = time - 2 * (unit * time).sum(-1, keepdim=True) * unit
-    along = (g * x).sum(-1, keepdim=True) / magnitude(beta, x)
+    if time_dim == 1:  # the same with one sum less
+        return project_tangent(x, flip_time(g, time_dim=1), beta=beta, time_dim=1)
+    time, size = x[..., :time_dim], magnitude(beta, x)
+    square = size + (x[..., time_dim:] * x[..., time_dim:]).sum(-1, keepdim=True)  # of the time part
+    overlap = (g * x)[..., :time_dim].sum(-1, keepdim=True)
+    reflected = torch.addcmul(g[..., :time_dim], overlap / square, time, value=-2)
+    along = (g * x).sum(-1, keepdim=True) / size
     flipped = torch.cat((reflected, g[..., time_dim:].expand(*reflected.shape[:-1], -1)), dim=-1)
     return torch.addcmul(flipped, along, x)
 
@@ -53,14 +66,21 @@ def descent_direction(x: Tensor, g: Tensor, *, beta: Tensor | float, time_dim: i
 def definite_inner(x: Tensor, u: Tensor, v: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
     r"""Return the positive inner product of tangent vectors, shape ``(..., 1)``.
 
-    With :math:`e = s/|s|`, :math:`u_n = u_t - (n\cdot u_t)\,n` and :math:`a = e\cdot u_s`
+    .. math:: g_x(u, v) = F u \cdot F v, \qquad
+        F u = \Bigl(u_t - (n\cdot u_t)\,n,\; u_s - \frac{s\cdot u_s}{r\,(r + \sqrt{|\beta|})}\,s\Bigr) :
 
-    .. math:: g_x(u, u) = |u_n|^2 + |u_s - a e|^2 + a^2\,\frac{|\beta|}{|\beta| + |s|^2} :
-
-    squares only, so that no rounding makes it negative. The part of ``u`` along ``n`` is not read: it follows from the rest.
+    coordinates in an orthonormal frame, so that no rounding makes a square negative. The part of ``u`` along ``n`` is not read:
+    it follows from the rest.
 
     Laws: symmetric; bilinear; positive; :math:`|\langle u, u\rangle| \le g_x(u, u)`, and equal for ``t = 1`` and ``s = 0``;
     invariant under :math:`O(t)\times O(s)`.
+
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> x, u = torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 3.0, 4.0])
+        >>> geometry.inner(u, u, time_dim=2), geometry.definite_inner(x, u, u, beta=-1.0, time_dim=2)
+        (tensor(7.), tensor([25.]))
 
     Args:
         x: Points, shape ``(..., d)``.
@@ -70,18 +90,9 @@ def definite_inner(x: Tensor, u: Tensor, v: Tensor, *, beta: Tensor | float, tim
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, x=x, u=u, v=v)
-    total: Tensor | int = 0
-    if time_dim > 1:
-        turns = [_without(unit_or_axis(x[..., :time_dim]), w[..., :time_dim])[0] for w in (u, v)]
-        total = (turns[0] * turns[1]).sum(-1, keepdim=True)
-    if time_dim < x.shape[-1]:
-        space, size = x[..., time_dim:], magnitude(beta, x)
-        (across, along), (across_v, along_v) = (_without(unit_or_axis(space), w[..., time_dim:]) for w in (u, v))
-        shrunk = size / (size + (space * space).sum(-1, keepdim=True))
-        total = total + (across * across_v).sum(-1, keepdim=True) + along * along_v * shrunk
-    if isinstance(total, int):  # a space of two points, whose tangent vectors are zero
-        return torch.zeros_like((x * u * v)[..., :1])
-    return total
+    first = _framed(x, u, magnitude(beta, x), time_dim)
+    second = first if v is u else _framed(x, v, magnitude(beta, x), time_dim)
+    return (first * second).sum(-1, keepdim=True)
 
 
 def step_share(x: Tensor, u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -89,17 +100,24 @@ def step_share(x: Tensor, u: Tensor, *, beta: Tensor | float, time_dim: int) -> 
 
     .. math:: \min\Bigl(1, \tfrac12\sqrt{|\beta| / g_x(u, u)}\Bigr)
 
-    Laws: in ``(0, 1]``; finite for every finite ``u``.
+    Laws: in ``[0, 1]``; finite for every finite ``u``.
     """
-    largest = at_least_tiny(u.abs().amax(-1, keepdim=True))
-    scaled = u / largest  # so that no square overflows
-    length = safe_sqrt(definite_inner(x, scaled, scaled, beta=beta, time_dim=time_dim))
-    allowed = LONGEST_STEP * magnitude(beta, x).sqrt() / largest
+    scaled = u * _SHRINK
+    coordinates = _framed(x, scaled, magnitude(beta, x), time_dim)
+    length = torch.linalg.vector_norm(coordinates, dim=-1, keepdim=True)
+    allowed = LONGEST_STEP * _SHRINK * magnitude(beta, x).sqrt()
     too_long = length > allowed
     return torch.where(too_long, allowed / torch.where(too_long, length, 1), 1)
 
 
-def _without(unit: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``w`` without its part along a unit vector, and the length of that part."""
-    along = (unit * w).sum(-1, keepdim=True)
-    return torch.addcmul(w, along, unit, value=-1), along
+def _framed(x: Tensor, u: Tensor, size: Tensor, time_dim: int) -> Tensor:
+    """Return the coordinates of tangent vectors in the orthonormal frame at ``x``, one more than there are dimensions."""
+    time, space = x[..., :time_dim], x[..., time_dim:]
+    square = size + (space * space).sum(-1, keepdim=True)
+    products = x * u
+    across = products[..., time_dim:].sum(-1, keepdim=True) / (square + (size * square).sqrt())
+    rise = torch.addcmul(u[..., time_dim:], across, space, value=-1)
+    if time_dim == 1:
+        return rise
+    ahead = products[..., :time_dim].sum(-1, keepdim=True) / square
+    return torch.cat((torch.addcmul(u[..., :time_dim], ahead, time, value=-1), rise), dim=-1)

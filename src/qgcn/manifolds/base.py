@@ -36,6 +36,17 @@ class Space(Manifold):
 
     Models, measurements and pictures rely on this protocol alone; none of them checks the class of a space.
     A space of your own subclasses it and is named by :func:`~qgcn.manifolds.register_space`.
+
+    Example:
+        >>> import qgcn
+        >>> for name in ("E4", "H4", "S4", "Q3,2"):
+        ...     space = qgcn.parse_space(name)
+        ...     x = space.random(10, space.ambient_dim)
+        ...     print(space, space.dim, space.family, tuple(space.pairwise_dist(x).shape))
+        E4 4 flat (10, 10)
+        H4 4 hyperbolic (10, 10)
+        S4 4 spherical (10, 10)
+        Q3,2 4 indefinite (10, 10)
     """
 
     ndim = 1

@@ -20,6 +20,13 @@ __all__ = ["Euclidean", "Stereographic"]
 class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
     """Flat space of ``dim`` coordinates.
 
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Euclidean
+        >>> plane = Euclidean(2)
+        >>> plane.dist(torch.zeros(2), torch.tensor([3.0, 4.0])).item()
+        5.0
+
     Args:
         dim: Number of coordinates.
     """
@@ -122,6 +129,14 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
 
 class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
     """The kappa-stereographic model: hyperbolic for ``kappa < 0``, flat at 0, spherical for ``kappa > 0``.
+
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Stereographic
+        >>> ball = Stereographic(2, kappa=-1.0)
+        >>> x = ball.expmap0(torch.tensor([0.5, 0.0]))
+        >>> round(ball.dist0(x).item(), 4)  # the metric at the origin is four times the Euclidean one
+        1.0
 
     Args:
         dim: Number of coordinates.

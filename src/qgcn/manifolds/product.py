@@ -23,6 +23,14 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     cancel. ``inner`` is the sum of the factors' inner products, and is signed. The two agree where every factor has a
     positive metric. Law: ``norm(x, logmap(x, y)) == dist(x, y)`` wherever the logarithm is defined.
 
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Euclidean, Hyperboloid, Product
+        >>> space = Product(Hyperboloid(2), Euclidean(2))
+        >>> x = space.expmap0(torch.tensor([0.0, 3.0, 0.0, 0.0, 4.0]))
+        >>> round(space.dist0(x).item(), 4)
+        5.0
+
     Args:
         spaces: The factors, at least two.
     """

@@ -277,6 +277,16 @@ class PseudoHyperboloid(Quadric):
     points; ``dist`` and ``transp`` go around. ``expmap0`` and ``logmap0`` are the diffeomorphic maps at the south pole,
     defined everywhere.
 
+    Example:
+        >>> import torch
+        >>> import qgcn
+        >>> space = qgcn.PseudoHyperboloid(space_dim=1, time_dim=2)
+        >>> x, y = torch.tensor([1.0, 0.0, 0.0]), torch.tensor([1.0, 0.75, 0.75])
+        >>> space.dist(x, y).item()  # distinct points at distance zero: null-separated
+        0.0
+        >>> space.is_connected(x, -y).item()
+        False
+
     Args:
         space_dim: Number of space dimensions, ``s >= 0``.
         time_dim: Number of time dimensions, ``t >= 1``.

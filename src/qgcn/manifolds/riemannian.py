@@ -38,6 +38,16 @@ class Hyperboloid(_Riemannian):
     The model of ``geoopt.Lorentz`` (``k = -beta``), on this project's more exact maps. Unlike the pseudo-hyperboloid's,
     ``expmap0`` and ``logmap0`` are the ordinary maps at the pole.
 
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Hyperboloid
+        >>> space = Hyperboloid(2)
+        >>> space.expmap0(torch.zeros(3))
+        tensor([1., 0., 0.])
+        >>> x = space.expmap0(torch.tensor([0.0, 3.0, 4.0]))
+        >>> round(space.dist0(x).item(), 4)
+        5.0
+
     Args:
         dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
         beta: The value of :math:`\langle x, x\rangle`, negative.
@@ -89,6 +99,14 @@ class Sphere(_Riemannian):
     r"""The sphere :math:`\mathbb S^n` of radius :math:`\sqrt{|\beta|}` and curvature ``-1 / beta``, with its positive metric.
 
     As a set it is :math:`\mathcal Q^{0,n+1}_\beta`. ``geoopt.Sphere`` has radius 1 only and no learnable curvature.
+
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Sphere
+        >>> earth = Sphere(2, beta=-(6371.0**2))
+        >>> pole, equator = torch.tensor([0.0, 0.0, 6371.0]), torch.tensor([6371.0, 0.0, 0.0])
+        >>> round(earth.dist(pole, equator).item())
+        10008
 
     Args:
         dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
