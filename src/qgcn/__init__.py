@@ -45,10 +45,12 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name when it is first used: importing the package stays light, and a command can be stopped from the start."""
-    if name in _HOMES:
-        return getattr(import_module(f"qgcn.{_HOMES[name]}"), name)
-    if name in __all__:
-        return import_module(f"qgcn.{name}")
-    raise AttributeError(f"module 'qgcn' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker takes the imports above, and reports names that are not there
+
+    def __getattr__(name: str) -> Any:
+        """Import a name when first used: importing the package stays light, and a command can be stopped from the start."""
+        if name in _HOMES:
+            return getattr(import_module(f"qgcn.{_HOMES[name]}"), name)
+        if name in __all__:
+            return import_module(f"qgcn.{name}")
+        raise AttributeError(f"module 'qgcn' has no attribute {name!r}")

@@ -27,6 +27,18 @@ class PseudoRiemannianAdam(torch.optim.Optimizer):
     Parameters that are not points (weights, a learnable beta) take ordinary Adam steps, and take them first: points are
     then put back onto the manifold that beta describes *after* the step.
 
+    Example:
+        >>> import geoopt
+        >>> import torch
+        >>> import qgcn
+        >>> space = qgcn.parse_space("Q4,2")
+        >>> x = geoopt.ManifoldParameter(space.random(10, 6, std=0.3), manifold=space)
+        >>> optimiser = qgcn.optim.PseudoRiemannianAdam([x], lr=0.1)
+        >>> space.dist2(x, x.detach().flip(0)).sum().backward()
+        >>> optimiser.step()
+        >>> space.check_point_on_manifold(x)
+        True
+
     Args:
         params: Parameters or groups of them; ``geoopt.ManifoldParameter`` are points of their manifold.
         lr: Learning rate.

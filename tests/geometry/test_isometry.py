@@ -57,3 +57,16 @@ def test_bad_isometries_are_refused():
         geometry.random_isometry(3, 0)
     with pytest.raises(ValueError, match=r"isometry must be square, got shape \(2, 3\)"):
         geometry.apply_isometry(torch.ones(2, 3), torch.ones(3), time_dim=1)
+
+
+@pytest.mark.parametrize(("s", "t"), [(3, 1), (2, 3), (0, 4)])
+def test_transvection_carries_x_to_y_keeps_the_inner_product_and_transports(s, t):
+    form = {"beta": -0.6, "time_dim": t}
+    x, y = (geometry.sample((30, s + t), std=0.3, dtype=torch.float64, generator=generator(k), **form) for k in (0, 1))
+    u, v = (torch.randn(30, s + t, dtype=torch.float64, generator=generator(k)) for k in (2, 3))
+    torch.testing.assert_close(geometry.transvection(x, y, x, **form), y)
+    moved, other = (geometry.transvection(x, y, w, **form) for w in (u, v))
+    torch.testing.assert_close(geometry.inner(moved, other, time_dim=t), geometry.inner(u, v, time_dim=t))
+    torch.testing.assert_close(geometry.transvection(y, x, moved, **form), u)
+    tangent = geometry.project_tangent(x, u, **form)
+    torch.testing.assert_close(geometry.transvection(x, y, tangent, **form), geometry.transport(x, y, tangent, **form))

@@ -18,7 +18,9 @@ from qgcn.geometry.geodesic import (
     signed_sqdist,
     sqdist,
 )
-from qgcn.geometry.isometry import apply_isometry, random_isometry, rescale
+from qgcn.geometry.hyperplanes import plane_dist
+from qgcn.geometry.isometry import apply_isometry, random_isometry, rescale, transvection
+from qgcn.geometry.means import centroid
 from qgcn.geometry.projections import (
     project,
     project_tangent,
@@ -28,13 +30,18 @@ from qgcn.geometry.projections import (
     sphere_projection,
 )
 from qgcn.geometry.sampling import sample
+from qgcn.geometry.splitting import definite_inner, descent_direction, step_share
 from qgcn.geometry.tangent import fold0, translate0
 from qgcn.geometry.transport import translate, transport
+from qgcn.geometry.volume import log_volume, log_volume0, preimages0
 
 __all__ = [
     "apply_isometry",
     "causal_type",
+    "centroid",
     "check",
+    "definite_inner",
+    "descent_direction",
     "dist",
     "expmap",
     "expmap0",
@@ -45,12 +52,16 @@ __all__ = [
     "geodesic_dist",
     "inner",
     "is_connected",
+    "log_volume",
+    "log_volume0",
     "logmap",
     "logmap0",
     "logmap_flat",
     "magnitude",
     "pairwise_dist",
+    "plane_dist",
     "pole",
+    "preimages0",
     "project",
     "project_tangent",
     "pull_back_from_sphere",
@@ -63,7 +74,9 @@ __all__ = [
     "sphere_projection",
     "sqdist",
     "square",
+    "step_share",
     "translate",
     "translate0",
     "transport",
+    "transvection",
 ]

@@ -95,6 +95,12 @@ def inner(u: Tensor, v: Tensor, *, time_dim: int, keepdim: bool = False) -> Tens
 
     Laws: symmetric; bilinear; invariant under ``O(s, t)``.
 
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> geometry.inner(torch.ones(5), torch.ones(5), time_dim=2)
+        tensor(1.)
+
     Args:
         u: Vectors, shape ``(..., d)``.
         v: Vectors, shape ``(..., d)``.
@@ -144,6 +150,12 @@ def causal_type(v: Tensor, *, time_dim: int) -> Tensor:
 
     A vector counts as null when :math:`|\langle v, v\rangle|` is within rounding of zero, measured against
     :math:`|v|^2`. Laws: unchanged by scaling and by ``O(s, t)``.
+
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> geometry.causal_type(torch.tensor([[1.0, 2.0], [1.0, 1.0], [2.0, 1.0]]), time_dim=1)
+        tensor([ 1,  0, -1], dtype=torch.int8)
 
     Args:
         v: Vectors, shape ``(..., d)``; for the type of a pair of points give ``x - y``.

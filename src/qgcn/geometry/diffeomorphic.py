@@ -28,6 +28,12 @@ def expmap0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
     Laws: stays on the manifold; ``expmap0(0) == o``; inverse of :func:`logmap0` for :math:`|u_t| < \pi\sqrt{|\beta|}`;
     keeps the space part.
 
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> geometry.expmap0(torch.tensor([0.0, 0.0, 0.75]), beta=-1.0, time_dim=2)
+        tensor([1.2500, 0.0000, 0.7500])
+
     Args:
         u: Tangent vectors at the pole, shape ``(..., d)``.
         beta: The value of :math:`\langle x, x\rangle`; negative.
@@ -55,6 +61,12 @@ def logmap0(x: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
     dimension there is no ``e``: both sheets map to ``(0, s)``, and only the pole's sheet comes back.
 
     Laws: tangent at the pole; :math:`|u_t| \le \pi\sqrt{|\beta|}`; inverse of :func:`expmap0`; keeps the space part.
+
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> geometry.logmap0(torch.tensor([0.0, 1.25, 0.75]), beta=-1.0, time_dim=2)
+        tensor([0.0000, 1.5708, 0.7500])
 
     Args:
         x: Points, shape ``(..., d)``.

@@ -3,9 +3,9 @@ r"""Maps between manifolds of the family: isometries of one, and the change of c
 import torch
 from torch import Tensor
 
-from qgcn.geometry.ambient import check, magnitude
+from qgcn.geometry.ambient import check, inner, magnitude
 
-__all__ = ["apply_isometry", "random_isometry", "rescale"]
+__all__ = ["apply_isometry", "random_isometry", "rescale", "transvection"]
 
 
 def random_isometry(
@@ -25,6 +25,11 @@ def random_isometry(
     Every element of ``O(s, t)`` has this form.
 
     Laws: :math:`L^\top J L = J`.
+
+    Example:
+        >>> from qgcn import geometry
+        >>> geometry.random_isometry(3, 2).shape
+        torch.Size([5, 5])
 
     Returns:
         Shape ``(d, d)``.
@@ -59,6 +64,35 @@ def apply_isometry(isometry: Tensor, x: Tensor, *, time_dim: int) -> Tensor:
     if isometry.shape[-2] != isometry.shape[-1]:
         raise ValueError(f"isometry must be square, got shape {tuple(isometry.shape)}")
     return (isometry @ x.unsqueeze(-1)).squeeze(-1)
+
+
+def transvection(x: Tensor, y: Tensor, w: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Apply the isometry that carries ``x`` to ``y`` along their geodesic to points or tangent vectors ``w``.
+
+    .. math:: T = R_{x+y} R_x, \qquad R_a(w) = 2\,\frac{\langle w, a\rangle}{\langle a, a\rangle}\,a - w
+
+    Laws: ``T(x) == y``; keeps :func:`~qgcn.geometry.inner`; on tangent vectors at ``x`` it is parallel transport; inverse of
+    the one from ``y`` to ``x``. Defined for disconnected points too, except where :math:`\langle x, y\rangle = |\beta|`.
+
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> x, y = torch.tensor([1.0, 0.0, 0.0]), torch.tensor([1.25, 0.0, 0.75])
+        >>> geometry.transvection(x, y, x, beta=-1.0, time_dim=2)
+        tensor([1.2500, 0.0000, 0.7500])
+
+    Args:
+        x: Points, shape ``(..., d)``.
+        y: Points, shape ``(..., d)``.
+        w: Any vectors, shape ``(..., d)``.
+        beta: The value of :math:`\langle x, x\rangle`; negative.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+    """
+    check(time_dim, x=x, y=y, w=w)
+    size, middle = magnitude(beta, x), x + y
+    turned = torch.addcmul(w, 2 * inner(w, x, time_dim=time_dim, keepdim=True) / size, x).neg()
+    room = size - inner(x, y, time_dim=time_dim, keepdim=True)  # minus half of <x + y, x + y>
+    return torch.addcmul(turned, inner(turned, middle, time_dim=time_dim, keepdim=True) / room, middle).neg()
 
 
 def rescale(x: Tensor, *, beta: Tensor | float, new_beta: Tensor | float) -> Tensor:

@@ -29,6 +29,12 @@ def project(x: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
 
     Laws: the result is on the manifold; points of the manifold stay where they are.
 
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> geometry.project(torch.tensor([3.0, 4.0, 0.0]), beta=-1.0, time_dim=2)
+        tensor([0.6000, 0.8000, 0.0000])
+
     Args:
         x: Any vectors, shape ``(..., d)``.
         beta: The value of :math:`\langle x, x\rangle`; negative.
@@ -48,6 +54,12 @@ def project_tangent(x: Tensor, w: Tensor, *, beta: Tensor | float, time_dim: int
     The denominator is taken as ``beta``, not summed: far out the sum is lost in rounding, ``beta`` is exact.
 
     Laws: the result is tangent at ``x``; tangent vectors stay as they are; ``Pi_x(x) = 0``; ``Pi_{-x} = Pi_x``.
+
+    Example:
+        >>> import torch
+        >>> from qgcn import geometry
+        >>> geometry.project_tangent(torch.tensor([1.0, 0.0, 0.0]), torch.ones(3), beta=-1.0, time_dim=2)
+        tensor([0., 1., 1.])
 
     Args:
         x: Points, shape ``(..., d)``.

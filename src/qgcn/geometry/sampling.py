@@ -26,6 +26,11 @@ def sample(
     No uniform distribution exists (the volume is infinite for ``s > 0``); this one has full support and is centred at
     the pole. Laws: on the manifold; scales with :math:`\sqrt{|\beta|}`.
 
+    Example:
+        >>> from qgcn import geometry
+        >>> geometry.sample((4, 5), beta=-1.0, time_dim=2).shape
+        torch.Size([4, 5])
+
     Args:
         shape: Shape of the result, ``(..., d)``.
         beta: The value of :math:`\langle x, x\rangle`; negative.

@@ -7,6 +7,7 @@ from qgcn.manifolds.names import parse_space, register_space
 from qgcn.manifolds.product import Product
 from qgcn.manifolds.quadric import PseudoHyperboloid
 from qgcn.manifolds.riemannian import Hyperboloid, Sphere
+from qgcn.manifolds.wrapped import WrappedNormal
 
 __all__ = [
     "Euclidean",
@@ -17,6 +18,7 @@ __all__ = [
     "Space",
     "Sphere",
     "Stereographic",
+    "WrappedNormal",
     "parse_space",
     "register_space",
     "spaces_of_dimension",

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from qgcn import geometry
 from qgcn.kernels import Factor
+from qgcn.manifolds.typed import Manifold
+from qgcn.manifolds.wrapped import WrappedNormal, ball_radii, unit_vectors
 from qgcn.numerics import FLOAT_TYPES, safe_sqrt
 
 __all__ = ["Family", "Space", "check_dim"]
@@ -29,11 +31,22 @@ def check_dim(dim: int, name: str = "dim", least: int = 1) -> int:
     return int(dim)
 
 
-class Space(geoopt.Manifold):  # type: ignore[misc]
+class Space(Manifold):
     """A ``geoopt.Manifold`` of vectors that knows its size, its name, the maps at its origin and what kind of space it is.
 
     Models, measurements and pictures rely on this protocol alone; none of them checks the class of a space.
     A space of your own subclasses it and is named by :func:`~qgcn.manifolds.register_space`.
+
+    Example:
+        >>> import qgcn
+        >>> for name in ("E4", "H4", "S4", "Q3,2"):
+        ...     space = qgcn.parse_space(name)
+        ...     x = space.random(10, space.ambient_dim)
+        ...     print(space, space.dim, space.family, tuple(space.pairwise_dist(x).shape))
+        E4 4 flat (10, 10)
+        H4 4 hyperbolic (10, 10)
+        S4 4 spherical (10, 10)
+        Q3,2 4 indefinite (10, 10)
     """
 
     ndim = 1
@@ -43,6 +56,12 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
     __scaling__["logmap0"] = ScalingInfo(1)
     __scaling__["pairwise_dist"] = ScalingInfo(1)
     __scaling__["component_inner"] = ScalingInfo()
+    __scaling__["dist0"] = ScalingInfo(1)
+    __scaling__["transp0back"] = ScalingInfo(u=-1)
+    __scaling__["logmap0back"] = ScalingInfo(1)
+    for point in ("geodesic", "midpoint", "centroid", "frechet_mean"):
+        __scaling__[point] = ScalingInfo()
+    del point
 
     kind: ClassVar[str] = ""
     """Letter that begins the name: ``E``, ``H``, ``S``, ``K``, ``Q``; ``product``; or that of a space of your own."""
@@ -142,10 +161,161 @@ class Space(geoopt.Manifold):  # type: ignore[misc]
     def transp0(self, y: Tensor, u: Tensor) -> Tensor:
         """Transport tangent vectors ``u`` from the origin to ``y``, shapes ``(..., d)``."""
 
+    def proju0(self, u: Tensor) -> Tensor:
+        """Project vectors, shape ``(..., d)``, to the tangent space of the origin."""
+        return self.proju(self._origin(u).expand_as(u), u)
+
+    def transp0back(self, x: Tensor, u: Tensor) -> Tensor:
+        """Transport tangent vectors ``u`` from ``x`` back to the origin; inverse of :meth:`transp0`."""
+        return self.transp(x, self._origin(x).expand_as(x), u)
+
+    def logmap0back(self, x: Tensor) -> Tensor:
+        """Return the tangent vectors at ``x`` that lead to the origin; NaN where no geodesic does."""
+        return self.logmap(x, self._origin(x).expand_as(x))
+
+    def dist0(self, x: Tensor, *, keepdim: bool = False) -> Tensor:
+        """Return the distance from the origin, as :meth:`dist` measures it."""
+        return self.dist(self._origin(x).expand_as(x), x, keepdim=keepdim)
+
+    def _origin(self, like: Tensor) -> Tensor:
+        """Return the origin, shape ``(d,)``, differentiable by a learnable curvature."""
+        return self.origin(self.ambient_dim, dtype=like.dtype, device=like.device).as_subclass(Tensor)
+
+    # --- geodesics and means ----------------------------------------------------------------------------------------
+
+    def geodesic(self, t: Tensor | float, x: Tensor, y: Tensor) -> Tensor:
+        r"""Return the point :math:`\exp_x(t\,\log_x y)`: ``x`` at 0, ``y`` at 1. NaN where no geodesic joins the two.
+
+        Args:
+            t: Times; a number or a shape that broadcasts against ``(..., 1)``.
+            x: Points, shape ``(..., d)``.
+            y: Points, shape ``(..., d)``.
+        """
+        return self.geodesic_unit(t, x, self.logmap(x, y))
+
+    def geodesic_unit(self, t: Tensor | float, x: Tensor, u: Tensor) -> Tensor:
+        """Follow the geodesic that leaves ``x`` with velocity ``u`` for the time ``t``."""
+        x, u = torch.broadcast_tensors(x, t * u)
+        return self.expmap(x, u)
+
+    def midpoint(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the point halfway between ``x`` and ``y``; NaN where no geodesic joins the two."""
+        return self.geodesic(0.5, x, y)
+
+    def centroid(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Return the weighted mean of points, shape ``(..., N, d)``, as ``(..., d)``, by the shortest way that the space has.
+
+        The mean of the coordinates in flat space, the projection of their ambient mean for ``H``, ``S`` and ``Q`` (see
+        :func:`qgcn.geometry.centroid`), that of the isometric hyperboloid or sphere for ``K``. On ``Q`` it may not exist: NaN.
+
+        Args:
+            x: Points, shape ``(..., N, d)``.
+            weights: Not negative, shape ``(..., N)``; equal ones if not given.
+        """
+        return self.frechet_mean(x, weights)
+
+    def frechet_mean(self, x: Tensor, weights: Tensor | None = None, *, iterations: int = 100) -> Tensor:
+        r"""Return where :math:`\sum_i w_i \log_\mu x_i = 0`, shape ``(..., d)``, by fixed-point iteration from the centroid.
+
+        Where the metric is positive this minimises the weighted squared distances. In an indefinite metric it is a stationary
+        point of the weighted *signed* squares, in general a saddle: there is no minimum. It exists, and is found, for points
+        close to each other; where a point is not connected to the mean, the result is NaN.
+
+        Args:
+            x: Points, shape ``(..., N, d)``.
+            weights: Not negative, shape ``(..., N)``; equal ones if not given.
+            iterations: Maximum number of iterations; they stop when the mean no longer moves.
+        """
+        share = torch.ones_like(x[..., 0]) if weights is None else weights
+        share = (share / share.sum(-1, keepdim=True)).unsqueeze(-1)
+        mean = self._start_of_mean(x, weights)
+        for _ in range(iterations):
+            velocity = self.logmap(mean.unsqueeze(-2).expand_as(x), x)
+            z = -self.curvatures[0] * self.inner(mean.unsqueeze(-2), velocity, keepdim=True)
+            stiffness = (share * torch.where(z > 0, 1 + z, 1).sqrt()).sum(-2)  # of the loss, from above
+            step = (share * velocity).sum(-2) / stiffness
+            mean = self.expmap(mean, step)
+            if not bool((step.abs() > torch.finfo(x.dtype).eps * mean.abs().amax(-1, keepdim=True)).any()):
+                break
+        return mean
+
+    def _start_of_mean(self, x: Tensor, weights: Tensor | None) -> Tensor:
+        """Return where the iteration for the mean begins: the centroid where there is one in closed form."""
+        return x[..., 0, :]
+
+    # --- distributions ----------------------------------------------------------------------------------------------
+
+    def wrapped_normal(self, mean: Tensor, scale: Tensor | float = 1.0) -> WrappedNormal:
+        """Return the normal distribution around ``mean``, shape ``(..., d)``; see :class:`WrappedNormal`."""
+        return WrappedNormal(self, mean, scale)
+
+    def random_ball(
+        self, *size: Any, radius: float, dtype: torch.dtype | None = None, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Draw points uniformly, by volume, from the ball of a radius around the origin.
+
+        In an indefinite metric there is none: the points within a distance of the origin have infinite volume.
+
+        Args:
+            size: Shape of the result, its last number the space's coordinates.
+            radius: Positive; on a sphere at most half its circumference.
+            dtype: Type of the result; PyTorch's default if none is given.
+            generator: Source of randomness.
+
+        Raises:
+            ValueError: The space has no such ball.
+        """
+        shape, dtype = self._point_shape(size), dtype or torch.get_default_dtype()
+        if self.family in ("indefinite", "product", "other"):
+            raise ValueError(f"{self} has no ball to draw from: expected a space of constant curvature with a positive metric")
+        closed = self.family == "spherical" or (self.family == "stereographic" and self.curvatures[0] > 0)
+        curvature = abs(self.curvatures[0]) * (1 if closed else -1)
+        if not 0 < radius < float("inf") or (curvature > 0 and radius > torch.pi / curvature**0.5):
+            raise ValueError(f"radius must be positive and within {self}, got {radius}")
+        count = shape[:-1].numel()
+        lengths = ball_radii(count, radius, curvature, self.dim, dtype=dtype, generator=generator)
+        vectors = self._from_frame(lengths * unit_vectors((count, self.dim), dtype=dtype, generator=generator))
+        with torch.no_grad():
+            points: Tensor = self.expmap(self._origin(vectors).expand_as(vectors), vectors)
+        return points.reshape(shape)
+
+    def _from_frame(self, coordinates: Tensor) -> Tensor:
+        """Return tangent vectors at the origin from orthonormal coordinates, shape ``(..., n)``."""
+        return coordinates
+
+    def _carry(self, mean: Tensor, x: Tensor, *, back: bool) -> Tensor:
+        """Apply the isometry that carries the origin to ``mean``, or its inverse."""
+        raise NotImplementedError(f"{self} has no isometry that carries its origin to another point")
+
+    def _unwrapped(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return all tangent vectors whose ``expmap0`` is ``x``, the logarithms of its stretch, and whether there are any.
+
+        Shapes ``(K, ..., n)`` in orthonormal coordinates, ``(K, ...)`` and ``(...)``.
+        """
+        raise NotImplementedError(f"{self} does not know how its exponential map changes volumes")
+
+    def dist2plane(self, x: Tensor, p: Tensor, a: Tensor, *, signed: bool = False, scaled: bool = False) -> Tensor:
+        """Return the distance from ``x`` to the hyperplane through ``p`` with normal ``a``, a tangent vector at ``p``.
+
+        Args:
+            x: Points, shape ``(..., d)``.
+            p: Points of the hyperplanes, shape ``(..., d)``.
+            a: Normals, tangent at ``p``, shape ``(..., d)``.
+            signed: Positive on the side that ``a`` points to.
+            scaled: Multiply by the length of ``a``.
+
+        Returns:
+            Shape ``(...)``.
+        """
+        raise NotImplementedError(f"{self} does not know its hyperplanes")
+
+    def _plane(self, length: Tensor, p: Tensor, a: Tensor, *, signed: bool, scaled: bool) -> Tensor:
+        length = length if signed else length.abs()
+        return length * self.norm(p, a) if scaled else length
+
     def translate(self, x: Tensor, b: Tensor) -> Tensor:
         """Translate points ``x`` by a bias ``b``, a tangent vector at the origin, shapes ``(..., d)``."""
-        moved: Tensor = self.expmap(x, self.transp0(x, b))
-        return moved
+        return self.expmap(x, self.transp0(x, b))
 
     def fold0(self, u: Tensor) -> Tensor:
         """Return ``logmap0(expmap0(u))``, for which most spaces know a shorter way; the identity near the origin."""

@@ -8,6 +8,11 @@ def spaces_of_dimension(dim: int, *, few: bool = False, twins: bool = False) -> 
 
     A ``Q`` has one coordinate more than dimensions: beside ``E10``, ``H10`` and ``S10`` stands ``Q7,4``.
 
+    Example:
+        >>> from qgcn.manifolds import spaces_of_dimension
+        >>> spaces_of_dimension(3, few=True)
+        ['E3', 'H3', 'S3', 'H1xS2', 'Q2,2', 'Q1,3']
+
     Args:
         dim: Number of free dimensions, at least 2.
         few: Some of each kind: one product, and ``Q`` with 2, 4, 8, ... and with ``dim`` time coordinates.

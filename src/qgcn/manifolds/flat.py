@@ -9,9 +9,10 @@ import torch
 from geoopt.manifolds.stereographic import math as stereographic
 from torch import Tensor
 
+from qgcn import geometry
 from qgcn.kernels import Factor
 from qgcn.manifolds.base import Family, Space, check_dim
-from qgcn.numerics import at_least_tiny, safe_norm
+from qgcn.numerics import at_least_tiny, safe_norm, unit_or_axis
 
 __all__ = ["Euclidean", "Stereographic"]
 
@@ -19,11 +20,19 @@ __all__ = ["Euclidean", "Stereographic"]
 class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
     """Flat space of ``dim`` coordinates.
 
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Euclidean
+        >>> plane = Euclidean(2)
+        >>> plane.dist(torch.zeros(2), torch.tensor([3.0, 4.0])).item()
+        5.0
+
     Args:
         dim: Number of coordinates.
     """
 
     kind: ClassVar[str] = "E"
+    reversible = True  # its retraction is the exponential map: geoopt's samplers may be used
 
     def __init__(self, dim: int) -> None:
         dim = check_dim(dim)
@@ -96,9 +105,38 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
         self._check(x=x.unsqueeze(-2), y=y.unsqueeze(-3))
         return _flat_dist(x, y)
 
+    def centroid(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        self._check(x=x)
+        if weights is None:
+            return x.mean(-2)
+        return (weights.unsqueeze(-1) * x).sum(-2) / weights.sum(-1, keepdim=True)
+
+    def frechet_mean(self, x: Tensor, weights: Tensor | None = None, *, iterations: int = 100) -> Tensor:
+        """Return the weighted mean."""
+        return self.centroid(x, weights)
+
+    def _carry(self, mean: Tensor, x: Tensor, *, back: bool) -> Tensor:
+        return x - mean if back else x + mean
+
+    def _unwrapped(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return x.unsqueeze(0), torch.zeros_like(x[..., 0]).unsqueeze(0), torch.ones_like(x[..., 0], dtype=torch.bool)
+
+    def dist2plane(self, x: Tensor, p: Tensor, a: Tensor, *, signed: bool = False, scaled: bool = False) -> Tensor:
+        self._check(x=x, p=p, a=a)
+        length = ((x - p) * unit_or_axis(a)).sum(-1)
+        return self._plane(length, p, a, signed=signed, scaled=scaled)
+
 
 class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
     """The kappa-stereographic model: hyperbolic for ``kappa < 0``, flat at 0, spherical for ``kappa > 0``.
+
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Stereographic
+        >>> ball = Stereographic(2, kappa=-1.0)
+        >>> x = ball.expmap0(torch.tensor([0.5, 0.0]))
+        >>> round(ball.dist0(x).item(), 4)  # the metric at the origin is four times the Euclidean one
+        1.0
 
     Args:
         dim: Number of coordinates.
@@ -107,6 +145,7 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
     """
 
     kind: ClassVar[str] = "K"
+    k: Tensor
     traceable = False  # geoopt's functions are scripted, and branch on what is in a tensor
     __scaling__ = Space.__scaling__ | geoopt.Stereographic.__scaling__
     norm = geoopt.Stereographic.norm
@@ -174,6 +213,31 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
     def proju(self, x: Tensor, u: Tensor, *, dim: int = -1) -> Tensor:
         self._check(x=x, u=u)
         return u.expand(torch.broadcast_shapes(u.shape, x.shape))
+
+    def centroid(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        self._check(x=x)
+        mean: Tensor = geoopt.Stereographic.weighted_midpoint(self, x, weights, reducedim=[-2])
+        return mean
+
+    def _start_of_mean(self, x: Tensor, weights: Tensor | None) -> Tensor:
+        return self.centroid(x, weights)
+
+    def _from_frame(self, coordinates: Tensor) -> Tensor:
+        return coordinates / 2  # the metric at the origin is four times the Euclidean one
+
+    def _carry(self, mean: Tensor, x: Tensor, *, back: bool) -> Tensor:
+        moved: Tensor = geoopt.Stereographic.mobius_add(self, -mean if back else mean, x)
+        return moved
+
+    def _unwrapped(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        vectors, kappa = 2 * self.logmap0(x).unsqueeze(0), self.k.to(x)
+        if kappa > 0:  # a sphere: whole turns lead to the same point
+            padded = torch.nn.functional.pad(vectors[0], (1, 0))
+            vectors = geometry.preimages0(padded, beta=-1 / kappa, time_dim=self.dim + 1)[..., 1:]
+        volume = geometry.log_volume(-kappa * vectors.square().sum(-1), self.dim)
+        return vectors, volume, torch.ones_like(x[..., 0], dtype=torch.bool)
+
+    dist2plane = geoopt.Stereographic.dist2plane
 
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         r"""Return all distances without a ``(N, M, d)`` tensor.

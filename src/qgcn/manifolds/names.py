@@ -86,6 +86,13 @@ def parse_space(name: str, *, beta: float = -1.0, learnable: bool = False) -> Sp
     ``H5xS5`` product                                                     the sum
     ========  ==========================================================  ===============
 
+    Example:
+        >>> import qgcn
+        >>> qgcn.parse_space("Q7,3")
+        Q7,3(beta=-1, learnable=False)
+        >>> [part.dim for part in qgcn.parse_space("H5xS5").parts]
+        [5, 5]
+
     Args:
         name: The name; case does not matter, spaces are ignored. :func:`register_space` adds more.
         beta: Minus the squared radius of ``H``, ``S`` and ``Q`` factors, negative; their curvatures are

@@ -17,13 +17,26 @@ __all__ = ["Product"]
 class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     r"""The product of spaces; coordinates of the factors stand one after the other.
 
-    .. math:: d(x, y) = \sqrt{\textstyle\sum_i d_i(x_i, y_i)^2}
+    .. math:: d(x, y) = \sqrt{\textstyle\sum_i d_i(x_i, y_i)^2}, \qquad \|u\| = \sqrt{\textstyle\sum_i \|u_i\|^2}
+
+    Lengths are absolute in each factor and then added: a space-like step in one factor and a time-like one in another do not
+    cancel. ``inner`` is the sum of the factors' inner products, and is signed. The two agree where every factor has a
+    positive metric. Law: ``norm(x, logmap(x, y)) == dist(x, y)`` wherever the logarithm is defined.
+
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Euclidean, Hyperboloid, Product
+        >>> space = Product(Hyperboloid(2), Euclidean(2))
+        >>> x = space.expmap0(torch.tensor([0.0, 3.0, 0.0, 0.0, 4.0]))
+        >>> round(space.dist0(x).item(), 4)
+        5.0
 
     Args:
         spaces: The factors, at least two.
     """
 
     kind: ClassVar[str] = "product"
+    manifolds: torch.nn.ModuleList
 
     def __init__(self, *spaces: Space) -> None:
         if len(spaces) < 2:
@@ -36,7 +49,7 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
         self.ambient_dim = sum(space.ambient_dim for space in spaces)
 
     def __str__(self) -> str:
-        return "x".join(str(space) for space in self.manifolds)
+        return "x".join(str(space) for space in self.parts)
 
     @property
     def name(self) -> str:
@@ -56,7 +69,7 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
 
     @property
     def parts(self) -> tuple[Space, ...]:
-        return tuple(self.manifolds)
+        return tuple(space for space in self.manifolds if isinstance(space, Space))
 
     @property
     def curvatures(self) -> tuple[float, ...]:
@@ -81,7 +94,7 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
         return torch.cat([part.straight() for part in self.parts])
 
     def extra_repr(self) -> str:
-        return ", ".join(repr(space) for space in self.manifolds)
+        return ", ".join(repr(space) for space in self.parts)
 
     def _check_shape(self, shape: torch.Size, name: str) -> tuple[bool, str | None]:
         return Space._check_shape(self, shape, name)
@@ -132,8 +145,8 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
         return y, self.transp(x, y, v)
 
     def retr_transp(self, x: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        y = self.retr(x, u)
-        return y, self.transp(x, y, v)
+        points, moved = zip(*self._each("retr_transp", x=x, u=u, v=v), strict=True)
+        return torch.cat(points, dim=-1), torch.cat(moved, dim=-1)
 
     def transp_follow_expmap(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         return self.expmap_transp(x, u, v)[1]
@@ -141,15 +154,30 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     def transp_follow_retr(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         return self.retr_transp(x, u, v)[1]
 
+    def centroid(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        self._check(x=x)
+        parts = zip(self.parts, self._split(x), strict=True)
+        return torch.cat([part.centroid(share, weights) for part, share in parts], dim=-1)
+
+    def frechet_mean(self, x: Tensor, weights: Tensor | None = None, *, iterations: int = 100) -> Tensor:
+        self._check(x=x)
+        parts = zip(self.parts, self._split(x), strict=True)
+        return torch.cat([part.frechet_mean(share, weights, iterations=iterations) for part, share in parts], dim=-1)
+
     def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
         """Return each factor's, repeated over the factor's coordinates."""
         parts = self._each("component_inner", x=x, u=u, v=u if v is None else v)
-        spread = [part.expand(*part.shape[:-1], space.ambient_dim) for space, part in zip(self.manifolds, parts, strict=True)]
+        spread = [part.expand(*part.shape[:-1], space.ambient_dim) for space, part in zip(self.parts, parts, strict=True)]
         return torch.cat(spread, dim=-1)
 
     def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
         total = torch.stack(self._each("inner", x=x, u=u, v=u if v is None else v)).sum(0)
         return total.unsqueeze(-1) if keepdim else total
+
+    def norm(self, x: Tensor, u: Tensor, *, keepdim: bool = False) -> Tensor:
+        r"""Return :math:`\sqrt{\sum_i \|u_i\|^2}`: the lengths of the factors, each without its sign."""
+        length = safe_norm(torch.stack(self._each("norm", x=x, u=u), dim=-1))
+        return length if keepdim else length.squeeze(-1)
 
     def dist2(self, x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
         total = torch.stack(self._each("dist2", x=x, y=y)).sum(0)
@@ -162,14 +190,15 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         y = x if y is None else y
         self._check(x=x.unsqueeze(-2), y=y.unsqueeze(-3))
-        parts = zip(self.manifolds, self._split(x), self._split(y), strict=True)
+        parts = zip(self.parts, self._split(x), self._split(y), strict=True)
         combined: Tensor = torch.linalg.vector_norm(torch.stack([space.pairwise_dist(a, b) for space, a, b in parts]), dim=0)
         return combined
 
     @property
     def factors(self) -> tuple[Factor, ...] | None:
-        found = [space.factors for space in self.manifolds]
-        return None if None in found else tuple(factor for factors in found for factor in factors)
+        found = [space.factors for space in self.parts]
+        known = [factors for factors in found if factors is not None]
+        return tuple(factor for factors in known for factor in factors) if len(known) == len(found) else None
 
     def origin(self, *size: Any, **options: Any) -> "geoopt.ManifoldTensor":
         """Return the origins of the factors."""
@@ -181,17 +210,20 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
 
     def _draw(self, name: str, size: tuple[Any, ...], options: dict[str, Any]) -> "geoopt.ManifoldTensor":
         batch = self._point_shape(size)[:-1]
-        parts = [getattr(space, name)(*batch, space.ambient_dim, **options) for space in self.manifolds]
+        parts = [getattr(space, name)(*batch, space.ambient_dim, **options) for space in self.parts]
         return geoopt.ManifoldTensor(torch.cat(parts, dim=-1), manifold=self)
 
-    def _split(self, x: Tensor) -> tuple[Tensor, ...]:
-        return torch.split(x, [space.ambient_dim for space in self.manifolds], dim=-1)
+    def _origin(self, like: Tensor) -> Tensor:
+        return torch.cat([part._origin(like) for part in self.parts], dim=-1)
 
-    def _each(self, name: str, **tensors: Tensor) -> list[Tensor]:
+    def _split(self, x: Tensor) -> tuple[Tensor, ...]:
+        return torch.split(x, [space.ambient_dim for space in self.parts], dim=-1)
+
+    def _each(self, name: str, **tensors: Tensor) -> list[Any]:
         """Call a method of every factor with its share of the tensors."""
         self._check(**tensors)
         shares = zip(*(self._split(tensor) for tensor in tensors.values()), strict=True)
-        return [getattr(space, name)(*share) for space, share in zip(self.manifolds, shares, strict=True)]
+        return [getattr(space, name)(*share) for space, share in zip(self.parts, shares, strict=True)]
 
     def _join(self, name: str, **tensors: Tensor) -> Tensor:
         return torch.cat(self._each(name, **tensors), dim=-1)

@@ -32,6 +32,8 @@ class Quadric(Space):
     leave the family. Beta is stored in float64 (unless the module is cast) and used in the type of the points.
     """
 
+    fixed_beta: Tensor
+
     def __init__(self, ambient_dim: int, time_dim: int, beta: float = -1.0, learnable: bool = False) -> None:
         super().__init__()
         beta = _number(beta)
@@ -51,8 +53,7 @@ class Quadric(Space):
         r"""The value of :math:`\langle x, x\rangle`: a negative scalar tensor, differentiable when learnable."""
         if self.learnable:
             return bounded_negative(self.free_beta)
-        fixed: Tensor = self.fixed_beta
-        return fixed
+        return self.fixed_beta
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
         """Let a fixed manifold take the state of a learnable one, and the other way round."""
@@ -102,9 +103,24 @@ class Quadric(Space):
         self._check(x=x)
         return geometry.project_tangent(x, u, **self._form)
 
-    @abstractmethod
     def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        """Turn a Euclidean gradient into a tangent vector whose negative descends."""
+        r"""Turn a Euclidean gradient into the direction whose negative descends; see :func:`qgcn.geometry.descent_direction`.
+
+        It is the Riemannian gradient where the metric is positive. Where it is indefinite, the metric's own gradient
+        :math:`\Pi_x(J g)` would ascend along time-like directions; this one is that of the positive metric
+        :func:`qgcn.geometry.definite_inner`.
+        """
+        self._check(x=x, u=u)
+        return geometry.descent_direction(x, u, **self._form)
+
+    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
+        """Return the positive inner product :func:`qgcn.geometry.definite_inner`, kept, for second moments.
+
+        geoopt's adaptive optimisers take its square root; that of the indefinite inner product can be NaN.
+        """
+        v = u if v is None else v
+        self._check(x=x, u=u, v=v)
+        return geometry.definite_inner(x, u, v, **self._form)
 
     def expmap(self, x: Tensor, u: Tensor) -> Tensor:
         self._check(x=x)
@@ -112,9 +128,24 @@ class Quadric(Space):
         return geometry.project(geometry.expmap(x, u, **form), **form)
 
     def retr(self, x: Tensor, u: Tensor) -> Tensor:
-        """Step along ``u`` in flat space and come back: the exponential map to first order, and it cannot overflow."""
+        r"""Step along ``u`` in flat space and come back: the exponential map to first order, and it cannot overflow.
+
+        Steps longer than half the radius of curvature, measured by :meth:`component_inner`, are shortened to that.
+        """
+        return self._step(x, u)[0]
+
+    def retr_transp(self, x: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Return ``retr(x, u)`` and ``v`` transported there, shortened as the step is, so that momentum stays bounded too."""
+        y, share = self._step(x, u)
+        return y, self.transp(x, y, share * v)
+
+    def transp_follow_retr(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
+        return self.retr_transp(x, u, v)[1]
+
+    def _step(self, x: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
         self._check(x=x, u=u)
-        return self.projx(x + u)
+        share = geometry.step_share(x, u, **self._form)
+        return self.projx(torch.addcmul(x, share, u)), share
 
     def logmap(self, x: Tensor, y: Tensor) -> Tensor:
         self._check(x=x)
@@ -170,6 +201,37 @@ class Quadric(Space):
         self._check(y=y)
         return geometry.transport(geometry.pole(self.ambient_dim, beta=self.beta, like=y), y, u, **self._form)
 
+    def _origin(self, like: Tensor) -> Tensor:
+        return geometry.pole(self.ambient_dim, beta=self.beta, like=like)
+
+    def centroid(self, x: Tensor, weights: Tensor | None = None) -> Tensor:
+        self._check(x=x)
+        return geometry.centroid(x, weights, **self._form)
+
+    def _start_of_mean(self, x: Tensor, weights: Tensor | None) -> Tensor:
+        centre = self.centroid(x, weights)
+        return torch.where(centre.isnan(), x[..., 0, :], centre)
+
+    def _from_frame(self, coordinates: Tensor) -> Tensor:
+        return torch.nn.functional.pad(coordinates, (1, 0))
+
+    def _carry(self, mean: Tensor, x: Tensor, *, back: bool) -> Tensor:
+        form, origin = self._form, self._origin(x)
+        connected = geometry.is_connected(origin, mean, **form).unsqueeze(-1)
+        side = torch.where(connected, 1, -1).to(x)  # -x is an isometry too: it leads to a mean that no geodesic reaches
+        ends = (side * mean, origin) if back else (origin, side * mean)
+        return self.projx(side * geometry.transvection(*ends, x, **form))
+
+    def _unwrapped(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        form = self._form
+        vectors = geometry.preimages0(self.logmap0(x), **form)
+        reached = x[..., 0] > 0 if self.time_dim == 1 else torch.ones_like(x[..., 0], dtype=torch.bool)
+        return vectors[..., 1:], geometry.log_volume0(vectors, **form), reached
+
+    def dist2plane(self, x: Tensor, p: Tensor, a: Tensor, *, signed: bool = False, scaled: bool = False) -> Tensor:
+        self._check(x=x, p=p, a=a)
+        return self._plane(geometry.plane_dist(x, a, **self._form), p, a, signed=signed, scaled=scaled)
+
     def translate(self, x: Tensor, b: Tensor) -> Tensor:
         """Translate points by a bias ``b``, a tangent vector at the pole; see :func:`qgcn.geometry.translate`."""
         self._check(x=x)
@@ -214,6 +276,16 @@ class PseudoHyperboloid(Quadric):
     ``expmap``, ``logmap``, ``transp`` and ``dist`` are the manifold's own. ``logmap`` is NaN where no geodesic joins two
     points; ``dist`` and ``transp`` go around. ``expmap0`` and ``logmap0`` are the diffeomorphic maps at the south pole,
     defined everywhere.
+
+    Example:
+        >>> import torch
+        >>> import qgcn
+        >>> space = qgcn.PseudoHyperboloid(space_dim=1, time_dim=2)
+        >>> x, y = torch.tensor([1.0, 0.0, 0.0]), torch.tensor([1.0, 0.75, 0.75])
+        >>> space.dist(x, y).item()  # distinct points at distance zero: null-separated
+        0.0
+        >>> space.is_connected(x, -y).item()
+        False
 
     Args:
         space_dim: Number of space dimensions, ``s >= 0``.
@@ -270,23 +342,3 @@ class PseudoHyperboloid(Quadric):
         """Tell where a geodesic joins ``x`` and ``y``; see :func:`qgcn.geometry.is_connected`."""
         self._check(x=x)
         return geometry.is_connected(x, y, **self._form)
-
-    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        r"""Turn a Euclidean gradient into the direction whose negative descends.
-
-        .. math:: \chi = \Pi_x\bigl(J\,\Pi_x(J g)\bigr), \qquad g\cdot\chi = |\Pi_x(J g)|^2 \ge 0
-
-        The pseudo-Riemannian gradient :math:`\Pi_x(J g)` alone does not: along time-like directions it ascends.
-        """
-        self._check(x=x, u=u)
-        gradient = self.proju(x, geometry.flip_time(u, time_dim=self.time_dim))
-        return self.proju(x, geometry.flip_time(gradient, time_dim=self.time_dim))
-
-    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
-        r"""Return the Euclidean :math:`u \cdot v`, kept, for the second moments of geoopt's adaptive optimisers.
-
-        They take its square root; the indefinite inner product would make that NaN.
-        """
-        v = u if v is None else v
-        self._check(x=x, u=u, v=v)
-        return (u * v).sum(-1, keepdim=True)

@@ -38,6 +38,16 @@ class Hyperboloid(_Riemannian):
     The model of ``geoopt.Lorentz`` (``k = -beta``), on this project's more exact maps. Unlike the pseudo-hyperboloid's,
     ``expmap0`` and ``logmap0`` are the ordinary maps at the pole.
 
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Hyperboloid
+        >>> space = Hyperboloid(2)
+        >>> space.expmap0(torch.zeros(3))
+        tensor([1., 0., 0.])
+        >>> x = space.expmap0(torch.tensor([0.0, 3.0, 4.0]))
+        >>> round(space.dist0(x).item(), 4)
+        5.0
+
     Args:
         dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
         beta: The value of :math:`\langle x, x\rangle`, negative.
@@ -74,20 +84,10 @@ class Hyperboloid(_Riemannian):
         self._check(x=x)
         return geometry.logmap(geometry.pole(self.ambient_dim, beta=self.beta, like=x), x, **self._form)
 
-    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        """Turn a Euclidean gradient into the Riemannian one."""
-        self._check(x=x, u=u)
-        return self.proju(x, geometry.flip_time(u, time_dim=1))
-
-    def component_inner(self, x: Tensor, u: Tensor, v: Tensor | None = None) -> Tensor:
-        """Return the inner product, taken at the pole after transport: no rounding can make a square negative there.
-
-        Far out ``<u, u>`` is the difference of large squares; adaptive optimisers take its root.
-        """
-        v = u if v is None else v
-        pole = geometry.pole(self.ambient_dim, beta=self.beta, like=x)
-        at_pole = [geometry.transport(x, pole, w, **self._form)[..., 1:] for w in (u, v)]
-        return (at_pole[0] * at_pole[1]).sum(-1, keepdim=True)
+    def _unwrapped(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        u = self.logmap0(x)[..., 1:].unsqueeze(0)
+        z = (u * u).sum(-1) / -self.beta.to(u)
+        return u, geometry.log_volume(z, self.dim), torch.ones_like(x[..., 0], dtype=torch.bool)
 
     def _check_point_on_manifold(self, x: Tensor, *, atol: float = 1e-5, rtol: float = 1e-5) -> tuple[bool, str | None]:
         if not bool((x[..., 0] > 0).all()):
@@ -99,6 +99,14 @@ class Sphere(_Riemannian):
     r"""The sphere :math:`\mathbb S^n` of radius :math:`\sqrt{|\beta|}` and curvature ``-1 / beta``, with its positive metric.
 
     As a set it is :math:`\mathcal Q^{0,n+1}_\beta`. ``geoopt.Sphere`` has radius 1 only and no learnable curvature.
+
+    Example:
+        >>> import torch
+        >>> from qgcn.manifolds import Sphere
+        >>> earth = Sphere(2, beta=-(6371.0**2))
+        >>> pole, equator = torch.tensor([0.0, 0.0, 6371.0]), torch.tensor([6371.0, 0.0, 0.0])
+        >>> round(earth.dist(pole, equator).item())
+        10008
 
     Args:
         dim: Intrinsic dimension; points have ``dim + 1`` coordinates.
@@ -119,7 +127,3 @@ class Sphere(_Riemannian):
 
     def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
         return -super().inner(x, u, v, keepdim=keepdim)
-
-    def egrad2rgrad(self, x: Tensor, u: Tensor) -> Tensor:
-        """Turn a Euclidean gradient into the Riemannian one."""
-        return self.proju(x, u)

@@ -10,6 +10,7 @@ from qgcn.kernels.product import SparseMatrix
 from qgcn.nn.adjacency import AGGREGATIONS, Adjacency, Aggregation, Hop
 from qgcn.nn.decoders import FermiDirac, TangentClassifier
 from qgcn.nn.dropout import Dropout, dropout_keys, mixed_key
+from qgcn.nn.intrinsic import IntrinsicClassifier
 from qgcn.nn.linear import QLinear
 from qgcn.nn.tangent import ACTIVATIONS, DoubleProjection, TangentActivation, tangent_mean
 
@@ -25,6 +26,7 @@ __all__ = [
     "Dropout",
     "FermiDirac",
     "Hop",
+    "IntrinsicClassifier",
     "Part",
     "QGCNConv",
     "QLinear",

@@ -33,8 +33,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"qgcn.{home}"), name)
-    raise AttributeError(f"module 'qgcn.training' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker takes the imports above, and reports names that are not there
+
+    def __getattr__(name: str) -> Any:
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f"qgcn.{home}"), name)
+        raise AttributeError(f"module 'qgcn.training' has no attribute {name!r}")

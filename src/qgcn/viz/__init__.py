@@ -9,7 +9,9 @@ if TYPE_CHECKING:
 __all__ = ["figures", "projections", "report"]
 
 
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return import_module(f"qgcn.viz.{name}")
-    raise AttributeError(f"module 'qgcn.viz' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker takes the imports above, and reports names that are not there
+
+    def __getattr__(name: str) -> Any:
+        if name in __all__:
+            return import_module(f"qgcn.viz.{name}")
+        raise AttributeError(f"module 'qgcn.viz' has no attribute {name!r}")
