@@ -180,3 +180,9 @@ def test_as_dict_is_json():
 
     found = gromov_hyperbolicity(cycle(12), exact=True)
     assert json.loads(json.dumps(found.as_dict()))["worst"] == 3
+
+
+def test_a_graph_of_three_nodes_is_a_tree_for_certain():
+    found = gromov_hyperbolicity(nx.path_graph(3))
+    assert (found.shares, found.intervals) == ({0.0: 1.0}, {0.0: (1.0, 1.0)})
+    assert (found.mean, found.mean_interval, found.largest) == (0.0, (0.0, 0.0), 0.0)

@@ -47,6 +47,13 @@ def test_yardsticks_stand_below_the_model_with_a_verdict(capsys):
     assert run.task.verdict(run.summary["f1_micro"], run.yardsticks).sentence in out.replace("\n", " ")
 
 
+def test_shares_are_shown_in_per_cent_and_other_scores_as_they_are(capsys):
+    run = train_and_show(started(task="reconstruction", epochs=20))
+    out = " ".join(capsys.readouterr().out.split())
+    (mean_precision, _), (distortion, _) = run.summary["map"], run.summary["distortion"]
+    assert f"│ {100 * mean_precision:.2f} │ {distortion:.2f} │" in out
+
+
 def test_without_yardsticks_there_is_no_verdict(capsys):
     train_and_show(started(yardsticks=False))
     out = capsys.readouterr().out

@@ -25,6 +25,10 @@ def test_weights_are_checked_with_the_names_of_their_ends():
         weight_array(weights, 3)
 
 
+def test_a_weight_of_zero_is_a_weight():
+    from_index(np.array([[0, 1], [1, 2]]), "e", "g", None, weights=np.array([0.0, 2.0])).check_weights()
+
+
 def test_another_number_of_nodes_is_refused():
     check_size(None, 3)
     check_size(3, 3)

@@ -147,6 +147,8 @@ def test_split_links_moves():
         ({"val": -0.1}, r"val \+ test < 1, got val=-0.1"),
         ({"val": float("nan")}, r"val \+ test < 1"),
         ({"val": 0.001}, "need at least 1000 edges, got 180"),
+        ({"val": 1 / 181, "test": 0.0}, "need at least 181 edges, got 180"),
+        ({"val": 1 / 187, "test": 0.0}, "need at least 188 edges, got 180"),  # 187 / 187 is less than 1 in floating point
         ({"num_nodes": 100}, r"must lie in \[0, 100\), got 179"),
     ],
 )

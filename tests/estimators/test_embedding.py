@@ -117,8 +117,8 @@ def test_kneighbors_of_some_nodes_by_name_or_position_in_the_order_asked_for():
     graph = nx.relabel_nodes(nx.cycle_graph(8), dict(enumerate("abcdefgh")))
     estimator = quick().fit(graph)
     everyone = estimator.kneighbors(n_neighbors=4)
-    asked = [6, 1, 6]
-    for nodes in (["g", "b", "g"], torch.tensor(asked)):
+    asked = [6, 0, 6]
+    for nodes in (["g", "a", "g"], torch.tensor(asked)):
         for some, every in zip(estimator.kneighbors(nodes, 4), everyone, strict=True):
             np.testing.assert_array_equal(some, every[asked])
     assert estimator.kneighbors("g", 2, return_distance=False).shape == (1, 2)
@@ -131,6 +131,7 @@ def test_kneighbors_of_some_nodes_by_name_or_position_in_the_order_asked_for():
         (None, 0, r"must lie in \[1, 14\]"),
         (None, 15, "of 15 nodes, got 15"),
         (torch.tensor([15]), 3, r"positions in \[0, 15\)"),
+        (torch.tensor([-1]), 3, r"positions in \[0, 15\)"),
         (torch.tensor([0.5]), 3, "torch.float32"),
     ],
 )

@@ -291,3 +291,8 @@ def test_a_spectral_yardstick_takes_negative_eigenvalues_where_they_help():
     task = problem(LinkPrediction, Data(edge_index=edges, num_nodes=40), val=0.2, test=0.2)
     found = {name: score()["roc_auc"] for name, score in task.yardsticks().items()}
     assert found["common neighbours"] < 0.5 < 0.7 < found["truncated SVD"]
+
+
+@pytest.mark.parametrize(("protocol", "said"), [("leak-free", "the leak-free split"), ("hgcn", "the hgcn split, which leaks")])
+def test_the_outcome_says_which_split_it_is_of(protocol, said):
+    assert said in problem(LinkPrediction, graph(), space="Q3,2", protocol=protocol).outcome("90.0 %")

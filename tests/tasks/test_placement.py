@@ -4,9 +4,9 @@ import torch
 
 from qgcn import metrics, parse_space
 from qgcn.data import load
-from qgcn.kernels import Neighbourhoods
+from qgcn.kernels import Neighbourhoods, reconstruction_loss
 from qgcn.tasks import Config
-from qgcn.tasks.placement import place_nodes
+from qgcn.tasks.placement import _Rows, _Scene, place_nodes
 from qgcn.training import Run
 
 
@@ -36,3 +36,15 @@ def test_without_new_nodes_points_are_returned_as_they_are():
     points = space.random(3, space.ambient_dim).as_subclass(torch.Tensor)
     graph = Neighbourhoods.of(torch.tensor([[0, 1], [1, 2]]), 3)
     assert torch.equal(place_nodes(points, torch.zeros(3, dtype=torch.bool), graph, space, 1.0), points)
+
+
+def test_the_cost_of_placing_nodes_is_the_loss_of_the_whole_graph():
+    space = parse_space("Q2,2")
+    data = load("ring-of-trees")
+    points = space.random(data.num_nodes, space.ambient_dim, dtype=torch.float64).as_subclass(torch.Tensor)
+    graph = Neighbourhoods.of(data.edge_index, data.num_nodes)
+    new = torch.arange(data.num_nodes) % 5 == 0
+    rows = _Rows(_Scene(points.clone(), ~new, graph, space, 1.5), new.nonzero().squeeze(1))
+    cost, _ = rows.costs(points[new])
+    loss = reconstruction_loss(points, graph, space, temperature=1.5, balance=True)
+    torch.testing.assert_close(rows.share @ cost / data.num_nodes, loss)

@@ -167,3 +167,9 @@ def test_a_run_that_was_begun_stays_if_what_is_left_is_declined(tmp_path):
 def test_a_finished_run_costs_nothing(tmp_path):
     Run.start(config(epochs=4), tmp_path / "run").train()
     load_run(tmp_path / "run").train(consent=decline)
+
+
+def test_training_again_on_everything_costs_its_own_epochs_alone():
+    made = trainer(refit=True)
+    made.keep = 3  # as many epochs as validation chose
+    assert estimate_cost(made, Pace(1.0, 0.0)).seconds == 20
