@@ -92,3 +92,14 @@ def test_letters_that_could_be_mistaken_are_refused(kind):
 def test_a_name_that_is_taken_is_refused():
     with pytest.raises(ValueError, match="spaces q are known already, such as Q7,3"):
         register_space("q", build_grid, numbers=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "betas"),
+    [("Q7,1", [-1.0]), ("Q7,3", [-16.0]), ("Q0,4", [-16.0]), ("H4", [-1.0]), ("S4", [-16.0]), ("H2xS3xQ1,2", [-1, -16, -16])],
+)
+def test_without_a_beta_each_factor_has_the_one_that_networks_start_with(name, betas):
+    space = parse_space(name, beta=None, learnable=True)
+    found = [float(part.beta.detach()) for part in space.parts if hasattr(part, "beta")]
+    assert found == pytest.approx(betas)
+    assert all(part.learnable for part in space.parts if hasattr(part, "beta"))

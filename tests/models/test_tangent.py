@@ -255,3 +255,10 @@ def test_it_learns():
 def test_what_does_not_fit_is_refused(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+def test_curvatures_start_where_the_space_has_room_unless_one_is_asked_for():
+    for asked, expected in ((None, -16.0), (-2.0, -2.0)):
+        model = QGCN(5, "Q2,2", hidden="H3", beta=asked)
+        assert float(model.layers[-1].space.beta.detach()) == pytest.approx(expected)
+        assert float(model.layers[0].space.beta.detach()) == pytest.approx(-1.0 if asked is None else asked)

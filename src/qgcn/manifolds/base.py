@@ -110,6 +110,11 @@ class Space(Manifold):
             raise ValueError(f"{self} has curvature {self.curvatures[0]:g}, got {value:g}")
         return self
 
+    @property
+    def start_beta(self) -> float:
+        """Value of beta at which a network starts, if none is asked for; see :func:`~qgcn.parse_space`."""
+        return -1.0
+
     def describe(self) -> str:
         """Describe the space in words."""
         return f"the space {self} ({self.dim} dimensions)"

@@ -70,7 +70,7 @@ register_space("K", lambda dim, learnable, **_: Stereographic(dim, learnable=lea
 register_space("Q", PseudoHyperboloid, numbers=2, example="Q7,3 (space,time)")
 
 
-def parse_space(name: str, *, beta: float = -1.0, learnable: bool = False) -> Space:
+def parse_space(name: str, *, beta: float | None = -1.0, learnable: bool = False) -> Space:
     """Build the space that a name stands for.
 
     Laws: ``str(parse_space(str(space))) == str(space)``.
@@ -96,7 +96,8 @@ def parse_space(name: str, *, beta: float = -1.0, learnable: bool = False) -> Sp
     Args:
         name: The name; case does not matter, spaces are ignored. :func:`register_space` adds more.
         beta: Minus the squared radius of ``H``, ``S`` and ``Q`` factors, negative; their curvatures are
-            ``1 / beta`` up to sign.
+            ``1 / beta`` up to sign. ``None`` gives each factor the one that networks start with, see
+            :attr:`Space.start_beta <qgcn.manifolds.Space.start_beta>`.
         learnable: Make the curvatures parameters.
 
     Raises:
@@ -108,7 +109,7 @@ def parse_space(name: str, *, beta: float = -1.0, learnable: bool = False) -> Sp
     return parts[0] if len(parts) == 1 else Product(*parts)
 
 
-def _parse_part(part: str, name: str, beta: float, learnable: bool) -> Space:
+def _parse_part(part: str, name: str, beta: float | None, learnable: bool) -> Space:
     match = re.fullmatch(r"([A-Za-z]+)([0-9]{1,6}(?:,[0-9]{1,6})*)", part)
     form = _FORMS.get(match[1].upper()) if match else None
     numbers = [int(number) for number in match[2].split(",")] if match else []
@@ -116,6 +117,8 @@ def _parse_part(part: str, name: str, beta: float, learnable: bool) -> Space:
         known = ", ".join(form.example for form in _FORMS.values())
         raise ValueError(f"unknown space {name!r}: expected {known} or a product such as H5xS5")
     try:
+        if beta is None:
+            beta = form.factory(*numbers, beta=-1.0, learnable=False).start_beta
         return form.factory(*numbers, beta=beta, learnable=learnable)
     except ValueError as error:
         raise ValueError(f"no space {part!r}: {error}") from None

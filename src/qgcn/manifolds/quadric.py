@@ -16,6 +16,8 @@ from qgcn.numerics import bounded_negative, free_parameter
 
 __all__ = ["PseudoHyperboloid", "Quadric"]
 
+_ROOMY_BETA = -16.0
+
 
 def _number(beta: Any) -> float:
     """Return a number, NumPy's and scalar tensors included, as a ``float``."""
@@ -85,6 +87,16 @@ class Quadric(Space):
         if not value * self._sign < 0:
             raise ValueError(f"the curvature of {self} must be {'negative' if self._sign > 0 else 'positive'}, got {value:g}")
         return self._with_beta(-1 / abs(value))
+
+    @property
+    def start_beta(self) -> float:
+        r"""Value of beta at which a network starts: -16 where time-like directions close up, -1 elsewhere.
+
+        Along these directions no two points are further apart than :math:`\pi\sqrt{|\beta|}` without going round. Random ones
+        are about a quarter turn apart, :math:`\tfrac{\pi^2}{4}|\beta|` in squared distance: with beta = -1 that is 2.5, hardly
+        more than the 2 at which an edge is as likely as not, and a network finds no room to part nodes; with -16 it is 39.
+        """
+        return _ROOMY_BETA if self.time_dim > 1 else super().start_beta
 
     @abstractmethod
     def _with_beta(self, beta: float) -> Self:

@@ -30,7 +30,12 @@ class TangentOptions(Options):
     )
     bias: bool = Field(True, description="Translate by a learned bias in each layer.")
     skip: bool = Field(False, description="Return the mean of all layers' outputs.")
-    beta: float = Field(-1.0, lt=0, description="Initial beta of each layer; the curvature is 1/beta.")
+    beta: float | None = Field(
+        None,
+        lt=0,
+        description="Initial beta of each layer; the curvature is 1/beta. By default -16 on spheres and with two or more time "
+        "dimensions, -1 elsewhere.",
+    )
     learnable: bool = Field(True, description="Learn the curvature of each layer.")
     projection: bool = Field(False, description="Enter the space by the double projection of the paper's Algorithm 1.")
     perturbation: float = Field(0.0, ge=0, description="Noise of that projection; the paper takes 0.02.")
@@ -64,7 +69,8 @@ class TangentNetwork(Encoder):
         dropout: Share of tangent coordinates dropped before each layer, in training.
         feature_dropout: Share of the input features dropped, in training.
         skip: Return the mean of all layers' outputs, in the tangent space; all layers must have the same coordinates.
-        beta: Where the curvature ``1 / beta`` of every layer starts.
+        beta: Where the curvature ``1 / beta`` of every layer starts (default: each space's own, see
+            :attr:`~qgcn.manifolds.Space.start_beta`).
         learnable: Learn the curvature of every layer.
         projection: Enter the space by the double projection of Algorithm 1 instead of the tangent space of the pole.
         perturbation: Noise of that projection.
@@ -90,7 +96,7 @@ class TangentNetwork(Encoder):
         dropout: float = 0.0,
         feature_dropout: float = 0.0,
         skip: bool = False,
-        beta: float = -1.0,
+        beta: float | None = None,
         learnable: bool = True,
         projection: bool = False,
         perturbation: float = 0.0,
@@ -212,13 +218,13 @@ class TangentNetwork(Encoder):
         return f"{self.in_features} -> {' -> '.join(spaces)}"
 
 
-def _projection(in_features: int, space: Space, beta: float, learnable: bool, perturbation: float) -> DoubleProjection:
+def _projection(in_features: int, space: Space, beta: float | None, learnable: bool, perturbation: float) -> DoubleProjection:
     """Choose the pseudo-hyperboloid of the features: the times of the first layer, all other features in space."""
     time = min(max(1, space.time_dim), in_features)  # one where the layer's space has none to count
     return DoubleProjection(parse_space(f"Q{in_features - time},{time}", beta=beta, learnable=learnable), perturbation)
 
 
-def _spaces(space: Space | str, hidden: Space | str | None, layers: int, beta: float, learnable: bool) -> list[Space]:
+def _spaces(space: Space | str, hidden: Space | str | None, layers: int, beta: float | None, learnable: bool) -> list[Space]:
     """Return the space of each layer; only the last is the one that was given, if it was given as an object."""
 
     def fresh(given: Space | str) -> Space:
