@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     is removed by the next one that writes the same file: a temporary file is locked by its writer for as long as that lives.
     """
     remove_abandoned(path.parent, path.name)
-    temporary, descriptor = _temporary(path)
+    temporary, descriptor = _locked(path, _open_file)
     try:
         write(temporary)
         with temporary.open("rb+") as file:
@@ -80,14 +80,24 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _temporary(path: Path) -> tuple[Path, int]:
-    """Create an empty file to fill, and lock it."""
+def _locked(path: Path, create: Callable[[Path], int]) -> tuple[Path, int]:
+    """Create a temporary file or folder beside a path, open and locked."""
     while True:
         temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}"  # mkstemp's files can be read by nobody else, ever
-        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        if try_lock(descriptor) is not False and temporary.exists():  # else taken for abandoned, before it was locked
-            return temporary, descriptor
-        os.close(descriptor)
+        with suppress(FileNotFoundError) if path.parent.is_dir() else nullcontext():
+            descriptor = create(temporary)
+            if try_lock(descriptor) is not False and temporary.exists():
+                return temporary, descriptor
+            os.close(descriptor)  # before it was locked, somebody has taken it for abandoned
+
+
+def _open_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+
+
+def _open_folder(path: Path) -> int:
+    path.mkdir(mode=0o700)
+    return os.open(path, os.O_RDONLY)
 
 
 @contextmanager
@@ -99,11 +109,8 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
         name: What is written with its help.
     """
     remove_abandoned(parent, name)
-    folder = parent / f".{name}.{secrets.token_hex(8)}"
-    folder.mkdir(mode=0o700)
-    descriptor = os.open(folder, os.O_RDONLY)
+    folder, descriptor = _locked(parent / name, _open_folder)
     try:
-        try_lock(descriptor)
         yield folder
     finally:
         os.close(descriptor)
