@@ -184,7 +184,7 @@ class Run(Answers):
             Locked: Another process is writing to the folder.
             ValueError: A checkpoint does not belong to this config or this graph, or is damaged, as is the one before it.
         """
-        if self.finished:
+        if self.finished and not self._fresh:
             return self._read_results()
         with signals_raise(), self._opened() as undo:
             if self.finished:  # by another process, before this one had the folder to itself
