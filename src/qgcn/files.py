@@ -53,8 +53,10 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.strerror is not None:
+            raise type(error)(f"cannot write {path}: {error.strerror}") from None
         raise
     finally:
         os.close(descriptor)
@@ -102,13 +104,13 @@ def _open_folder(path: Path) -> int:
 
 @contextmanager
 def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
-    """Lend an empty folder for as long as the block lasts; one that a killed process has left is removed.
+    """Lend an empty folder for as long as the block lasts; what killed processes have left beside it is removed.
 
     Args:
         parent: Where it is made.
         name: What is written with its help.
     """
-    remove_abandoned(parent, name)
+    remove_abandoned(parent)
     folder, descriptor = _locked(parent / name, _open_folder)
     try:
         yield folder

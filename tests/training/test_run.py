@@ -1,7 +1,9 @@
 """A run and its folder: what is written, what is refused, what is taken back."""
 
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import time
@@ -17,6 +19,7 @@ from qgcn.data.store import save_graph
 from qgcn.files import load_tensors, read_sealed_json, save_tensors, write_sealed_json
 from qgcn.locks import FileLock, Locked
 from qgcn.seals import BLANK, seal
+from qgcn.tasks.config import models_for
 from qgcn.training import Config, Declined, Diverged, Interrupted, Run, Trainer, load_run, summarize
 from qgcn.training.checkpoints import Checkpoint
 from qgcn.training.metrics_log import MetricsLog
@@ -668,3 +671,71 @@ def test_a_refit_that_diverges_before_its_epoch_says_so(seed):
     else:  # its epoch has passed
         trainer.run()
         assert all(bool(weight.isfinite().all()) for index in range(2) for weight in trainer.weights(index).values())
+
+
+# --- what is not finite --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("task", ["classification", "links", "reconstruction"])
+def test_at_any_learning_rate_a_run_is_finite_or_says_that_it_diverged(task, precision):
+    """In all models: weights, embedding and scores (but for a distortion, which has no bound) are finite, or there are none."""
+    data, outcomes = load("stochastic-block", sizes=(8, 8)), set()
+    for model in models_for(task):
+        for lr in (0.1, 1.0, 10.0):
+            settings = {"task": task, "model": model.name, "space": model.default_space, "precision": precision, "lr": lr}
+            run = Run(config(**settings, seeds=1, epochs=9, eval_every=3, yardsticks=False, patience=None), data=data)
+            try:
+                run.train()
+            except Diverged as error:
+                assert re.fullmatch(rf"training diverged: .* is not finite; try a smaller lr than {lr:g}", str(error))  # noqa: PT017
+                assert run.results == []
+            else:
+                assert run.embedding().points.isfinite().all()
+                assert all(weight.isfinite().all() for weight in run.weights(0)[0].values())
+                assert all(math.isfinite(mean) for name, (mean, _) in run.summary.items() if "distortion" not in name)
+            outcomes.add((lr, run.results == []))
+    assert {(0.1, False), (10.0, True)} <= outcomes, "nothing diverges, or everything does: nothing is tested"
+
+
+def test_an_infinite_embedding_of_finite_weights_is_not_saved(tmp_path):
+    """Coordinates of 1e25 in float32: their squares are infinite, and so are points, though every weight is finite."""
+    run = Run.start(config(epochs=2), tmp_path / "run")
+    results = Trainer.results
+
+    def inflated(trainer):
+        found = results(trainer)
+        for name, weight in trainer.best_parameters.items():
+            if weight.ndim > 2:
+                trainer.best_parameters[name] = weight * 1e25
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "results", inflated)
+        with pytest.raises(Diverged, match=r"the embedding of seed 0 at epoch \d is not finite; .*last good checkpoint"):
+            run.train()
+    assert names(tmp_path / "run" / "weights") == names(tmp_path / "run" / "embeddings") == []
+    assert not (tmp_path / "run" / "results.json").exists()
+    assert load_run(tmp_path / "run").train()  # from the last good checkpoint
+
+
+@pytest.mark.parametrize("what", ["parameters", "moments"])
+def test_a_state_that_is_not_finite_does_not_replace_a_good_one(tmp_path, what):
+    """It is noticed before a checkpoint is written, though no validation has seen it yet."""
+    run = Run.start(config(epochs=40, eval_every=40, checkpoint_seconds=0, seeds=1), tmp_path / "run")
+    step = Trainer._train_epoch
+
+    def spoiled(trainer):
+        losses = step(trainer)
+        if trainer.epoch == 5:
+            for parameter in trainer.parameters.values():
+                tensor = parameter.data if what == "parameters" else trainer.optimiser.state[parameter]["exp_avg_sq"]
+                tensor.fill_(torch.inf)
+        return losses
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_train_epoch", spoiled)
+        with pytest.raises(Diverged, match=r"a parameter of seed 0 at epoch 6 is not finite; .*last good checkpoint"):
+            run.train()
+    assert Checkpoint(tmp_path / "run" / "checkpoints" / "seed-0.safetensors").load().epoch == 5
+    assert load_run(tmp_path / "run").train()

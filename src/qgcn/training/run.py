@@ -108,8 +108,11 @@ class Run(Answers):
         """
         if folder is None:
             return cls(config, None, data, task=task)
-        place = RunFolder(folder).next_free() if numbered else RunFolder(folder)
-        place.check_free()
+        place = RunFolder(folder)
+        if numbered:
+            place = place.next_free()
+        else:
+            place.check_free()
         check_writable(place.path)
         run = cls(config, place.path, data, task=task)
         run._numbered = RunFolder(folder) if numbered else None
