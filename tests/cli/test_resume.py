@@ -74,7 +74,7 @@ def with_fault(here, *words):
 def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(here, command, whole, name, kills):
     """A process kills itself after some validations of its own: it cannot be done before it is killed."""
     validations, broken = lines(whole[name] / "metrics.jsonl") // NOISY[name]["seeds"], here / "broken"
-    moments = [random.randrange(1, validations // (2 * kills)) for _ in range(kills)]
+    moments = [random.randrange(1, validations // (2 * kills)) for _ in range(kills)]  # noqa: S311
     for attempt, moment in enumerate(moments):
         arguments = (*flags(NOISY[name]), "--out", "broken") if attempt == 0 else ("resume", "broken")
         process = with_fault(here, "signal-at-line", moment, int(signal.SIGKILL), "--", *arguments)
