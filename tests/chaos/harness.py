@@ -159,6 +159,7 @@ class Chaos:
         self.counts[scenario]["held" if holds else "broken"] += 1
         if not holds:
             self.broken.append((scenario, str(folder), *map(str, told)))
+            print("broken:", *self.broken[-1], file=sys.stderr, flush=True)
         else:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -14,7 +14,7 @@ from qgcn import parse_space
 from qgcn.data import load
 from qgcn.embedding import Embedding
 from qgcn.files import save_tensors
-from qgcn.locks import Locked
+from qgcn.locks import FileLock, Locked
 from qgcn.seals import Damaged
 from qgcn.tasks import Config
 from qgcn.training.folder import RunFolder
@@ -251,6 +251,19 @@ def test_a_run_killed_just_after_it_began_is_a_run(tmp_path):
     with opened(tmp_path / "run", fresh=False):
         assert RunFolder(tmp_path / "run").config().space == "H3"
     assert ".lock" not in names(tmp_path / "run")
+
+
+def test_what_a_process_killed_at_its_very_end_has_left_is_removed(tmp_path):
+    folder = begun(tmp_path / "run")
+    before = names(folder.path)
+    (folder.path / ".lock").write_text("{}")
+    (folder.path / ".results.json.0123456789abcdef").write_text("half")
+    with FileLock(folder.path / ".lock").held():
+        folder.tidy()  # it is being written
+        assert len(names(folder.path)) == len(before) + 2
+    (folder.path / ".lock").write_text("{}")
+    folder.tidy()
+    assert names(folder.path) == before
 
 
 @pytest.mark.parametrize("mine", ["letter.txt", "graph.npz", "checkpoints/letter.txt", "weights"])

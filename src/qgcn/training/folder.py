@@ -130,6 +130,12 @@ class RunFolder:
                 with suppress(OSError):  # it holds a run now
                     folder.rmdir()
 
+    def tidy(self) -> None:
+        """Remove what a process has left that was killed when it had finished the run, if that can be done."""
+        if (self.path / _LOCK).exists():
+            with suppress(OSError), FileLock(self.path / _LOCK).held():
+                remove_abandoned(self.path)
+
     def _begin(self, config: Config, data: "Data", split: dict[str, Tensor]) -> None:
         try:
             self._clear()

@@ -187,7 +187,8 @@ class Run(Answers):
             Locked: Another process is writing to the folder.
             ValueError: A checkpoint does not belong to this config or this graph, or is damaged, as is the one before it.
         """
-        if self.finished and not self._fresh:
+        if self.folder is not None and self.finished and not self._fresh:
+            self.folder.tidy()
             return self._read_results()
         with signals_raise(), self._opened() as undo:
             if self.finished:  # by another process, before this one had the folder to itself
@@ -390,5 +391,5 @@ def load_run(folder: str | Path, *, device: str | None = None) -> Run:
         config = Config.checked(config.model_dump() | {"device": device})
     run = Run(config, folder, files.graph(), split=files.split())
     if run.finished:
-        run.train()  # which reads the results
+        run._read_results()
     return run
