@@ -67,8 +67,10 @@ def unseal(content: bytes, name: object) -> bytes:
     found = _find(content)
     if found is None:
         raise Unsealed(f"{name} has no checksum: it is damaged, or was written by an earlier version of qgcn")
-    blank = content[: found.start(2)] + b"0" * _DIGITS + content[found.end(2) :]
-    if hashlib.sha256(blank).hexdigest().encode() != found[2]:
+    whole, digest = memoryview(content), hashlib.sha256()
+    for part in (whole[: found.start(2)], b"0" * _DIGITS, whole[found.end(2) :]):
+        digest.update(part)
+    if digest.hexdigest().encode() != found[2]:
         raise Damaged(f"{name} is damaged: it does not match its checksum")
     if int(found[1]) != VERSION:
         formats = f"its format is {int(found[1])}, this one reads {VERSION}"

@@ -328,8 +328,8 @@ def table(chaos):
     return "\n".join(rows)
 
 
-def everything(seed=0, scale=1.0):
-    """Run all scenarios; return what came of them."""
+def everything(seed=0, scale=1.0, names=()):
+    """Run all scenarios, or those of some names; return what came of them."""
     with tempfile.TemporaryDirectory() as place:
         chaos = Chaos(Path(place).resolve(), seed)
         for scenario, count in (
@@ -343,6 +343,8 @@ def everything(seed=0, scale=1.0):
             (chaos.clock, 8),
             (chaos.damaged, 60),
         ):
+            if names and scenario.__name__ not in names:
+                continue
             scenario(max(1, round(count * scale)))
             print(f"{scenario.__name__}: {len(chaos.broken)} broken so far", file=sys.stderr, flush=True)
         return chaos
