@@ -115,6 +115,7 @@ class Run(Answers):
             place.check_free()
         check_writable(place.path)
         run = cls(config, place.path, data, task=task)
+        run._fresh = True  # whatever has come to be there meanwhile
         run._numbered = RunFolder(folder) if numbered else None
         return run
 
