@@ -308,9 +308,8 @@ def test_a_folder_that_is_taken_while_a_run_is_prepared_is_not_resumed_with_it(t
     check = module.check_writable
 
     def slowly(folder):
-        check(folder)
-        if not (tmp_path / "run").exists():
-            Run(config(epochs=1, lr=0.1), tmp_path / "run").train()
+        monkeypatch.setattr(module, "check_writable", check)
+        Run(config(epochs=1, lr=0.1), tmp_path / "run").train()
 
     monkeypatch.setattr(module, "check_writable", slowly)
     second = Run.start(config(epochs=1, lr=0.2), tmp_path / "run", numbered=numbered)
