@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test chaos lint format bench docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/' | column -t -s ':'
@@ -22,6 +22,9 @@ demo: $(INSTALLED)  ## Embed a small graph and write a report to explore
 
 test: $(INSTALLED)  ## Run all tests
 	$(BIN)/python -m pytest -n 2
+
+chaos: $(INSTALLED)  ## Kill, fill, race and damage runs: every one must end alike, or say why not
+	$(BIN)/python tests/chaos
 
 lint: $(INSTALLED)  ## Check style and types
 	$(BIN)/ruff check .

@@ -29,7 +29,7 @@ LANES = (
 PHASES = {
     "cli/flags.py: flags_of": "Flags become a config",
     "training/run.py: Run.start": "The edge list becomes a problem",
-    "training/folder.py: RunFolder.begin": "The run folder is created",
+    "training/folder.py: RunFolder.opened": "The run folder is created",
     "training/loop.py: Trainer.__init__": "A network is built",
     "tasks/batches.py: FullBatch.batches": "A training step: batch, forward pass, loss",
     "training/loop.py: Trainer._validate": "Validation",

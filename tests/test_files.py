@@ -17,11 +17,15 @@ from qgcn.files import (
     create_folder,
     load_tensors,
     number,
-    read_json,
+    read_sealed_json,
+    remove_abandoned,
     save_tensors,
+    scratch_folder,
     write_atomically,
     write_json,
+    write_sealed_json,
 )
+from qgcn.seals import BLANK, Damaged, seal
 
 
 def names(folder):
@@ -115,12 +119,39 @@ def test_damaged_tensors_are_told(tmp_path):
     whole = path.read_bytes()
     for content in (b"", whole[:7], whole[: len(whole) // 2], whole[:-1], b"\xff" * 100):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"t\.safetensors is damaged or no checkpoint: ") as error:
+        with pytest.raises(Damaged, match=r"t\.safetensors (is damaged: |has no checksum: )") as error:
             load_tensors(path)
         assert "\n" not in str(error.value)
-    save_tensors(path, {"a": torch.randn(100)}, ["epoch"])
-    with pytest.raises(ValueError, match="is no checkpoint"):
+    for place in range(0, len(whole), 3):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        with pytest.raises(Damaged, match=r"t\.safetensors"):
+            load_tensors(path)
+
+
+def sealed_header(header):
+    return len(header).to_bytes(8, "little") + header
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        BLANK.encode(),
+        sealed_header(f'{{"__metadata__": {{"other": "{BLANK}"}}}}'.encode()),
+        sealed_header(f'{{"__metadata__": {{"about": "[\\"{BLANK}\\"]"}}}}'.encode()),
+        sealed_header(f'{{"__metadata__": {{"about": "{BLANK}"}}}}'.encode()),
+        sealed_header(f'{{"__metadata__": {{"about": "{"[" * 100_000}{BLANK}"}}}}'.encode()),
+        (2**63).to_bytes(8, "little") + BLANK.encode(),
+    ],
+)
+def test_tensors_that_somebody_else_sealed_are_checked_too(tmp_path, content):
+    path = tmp_path / "t.safetensors"
+    path.write_bytes(seal(content))
+    with pytest.raises(Damaged, match=r"t\.safetensors is damaged: ") as error:
         load_tensors(path)
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_file_is_told(tmp_path):
     with pytest.raises(FileNotFoundError, match="no file"):
         load_tensors(tmp_path / "none")
 
@@ -173,11 +204,75 @@ print(sorted({{text[:1] + str(len(text)) for text in seen}}))
 
 def test_numbers_that_json_does_not_have_are_spelled_and_read_back(tmp_path):
     path = tmp_path / "results.json"
-    write_json(path, {"worst": float("inf"), "all": [1.0, float("nan")], "least": -float("inf")})
+    content = {"worst": float("inf"), "all": [1.0, float("nan")], "least": -float("inf")}
+    write_json(path, content)
     assert json.loads(path.read_text()) == {"worst": "inf", "all": [1.0, "nan"], "least": "-inf"}
-    again = read_json(path)
+    write_sealed_json(path, content)
+    again = read_sealed_json(path)
+    assert list(again) == ["worst", "all", "least"]
     assert (number(again["worst"]), number(again["least"]), number(again["all"][0])) == (math.inf, -math.inf, 1.0)
     assert math.isnan(number(again["all"][1]))
     for wrong in ("infinity", None, True, [1]):
         with pytest.raises(ValueError, match="expected a number"):
             number(wrong)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "[" * 100_000, '{"a": 1e}'])
+def test_json_that_somebody_else_sealed_is_checked_too(tmp_path, content):
+    path = tmp_path / "results.json"
+    path.write_bytes(seal(f"{content}/*{BLANK}*/".encode() if content != "[]" else f'["{BLANK}"]'.encode()))
+    with pytest.raises(Damaged, match=r"results\.json is damaged: "):
+        read_sealed_json(path)
+
+
+# --- what a killed process leaves ----------------------------------------------------------------------------------------
+
+WRITE = """
+import sys, time
+from pathlib import Path
+from qgcn.files import scratch_folder, write_atomically
+
+def write(path):
+    path.write_bytes(b"half")
+    print("now", flush=True)
+    sys.stdin.readline()
+
+if sys.argv[1] == "file":
+    write_atomically(Path("file"), write)
+else:
+    with scratch_folder(Path("."), "file") as folder:
+        write(folder / "half")
+"""
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_a_living_one_writes_is_not(tmp_path, kind):
+    def start():
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        process = subprocess.Popen([sys.executable, "-c", WRITE, kind], cwd=tmp_path, text=True, **pipes)
+        assert process.stdout.readline() == "now\n"
+        return process
+
+    dead = start()
+    (abandoned,) = names(tmp_path)
+    dead.kill()
+    dead.communicate()
+    alive = start()
+    (living,) = names(tmp_path)
+    assert living != abandoned
+    write_json(tmp_path / "file", 1)
+    with scratch_folder(tmp_path, "file"):
+        remove_abandoned(tmp_path)
+        assert living in names(tmp_path)
+    alive.communicate("go\n", timeout=60)
+    assert alive.returncode == 0
+    assert names(tmp_path) == ["file"]
+
+
+def test_nothing_but_temporary_files_is_removed(tmp_path):
+    for name in (".file.12ab", ".file.0123456789abcdeg", "file.0123456789abcdef", ".other.0123456789abcdef"):
+        (tmp_path / name).write_text("mine")
+    (tmp_path / ".file.0123456789abcdef").symlink_to(tmp_path / ".other.0123456789abcdef")
+    before = names(tmp_path)
+    write_json(tmp_path / "file", 1)
+    assert names(tmp_path) == sorted([*before, "file"])

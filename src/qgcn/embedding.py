@@ -1,6 +1,7 @@
 """Embeddings as files: points, tangent coordinates, node ids, the space and its curvature."""
 
-import zipfile
+import io
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,26 +9,44 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from qgcn.files import write_atomically
+from qgcn.files import write_bytes
 from qgcn.manifolds import Space, parse_space
+from qgcn.seals import Damaged, read_sealed, seal_archive
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Embedding", "load_embedding", "node_ids_of", "read_embedding", "write_embedding"]
+__all__ = ["Embedding", "is_finite", "load_embedding", "node_ids_of", "read_embedding", "write_embedding"]
+
+_KINDS = {"points": ("f", 2), "tangent": ("f", 2), "node_ids": ("iuU", 1), "space": ("U", 0), "curvature": ("f", 1)}
+"""Kinds of numbers or texts, and number of axes, of each array of the file."""
+_NUMBERS = ("points", "tangent", "curvature")
 
 
 def write_embedding(path: Path, embedding: "Embedding") -> None:
-    """Write an embedding, atomically, as npz without pickle."""
+    """Write an embedding, atomically, as npz without pickle, with a version and a checksum.
+
+    Raises:
+        ValueError: It holds numbers that are not finite.
+        OSError: The file cannot be written.
+    """
     points, space, node_ids = embedding
-    content = {
+    content: dict[str, Any] = {
         "points": points.cpu().numpy(),
         "tangent": space.logmap0(points).cpu().numpy(),
         "node_ids": node_ids,
         "space": np.asarray(str(space)),
         "curvature": np.asarray(space.curvatures),
     }
-    write_atomically(path, lambda temporary: _write_npz(temporary, content))
+    for name in _NUMBERS:
+        if not np.isfinite(content[name]).all():
+            raise ValueError(f"an embedding must be finite to be written, but its {name} are not")
+    write_bytes(path, seal_archive(partial(np.savez_compressed, **content)))
+
+
+def is_finite(points: Tensor, space: Space) -> bool:
+    """Tell whether points, and their coordinates in the tangent space, are finite."""
+    return bool(points.isfinite().all()) and bool(space.logmap0(points).isfinite().all())
 
 
 def node_ids_of(data: "Data") -> np.ndarray[Any, Any]:
@@ -40,12 +59,8 @@ def read_embedding(folder: Path, data: "Data") -> torch.Tensor:
     files = sorted((folder / "embeddings").glob("seed-*.npz"), key=lambda path: int(path.stem.split("-")[1]))
     if not files or not (folder / "results.json").is_file():
         raise FileNotFoundError(f"{folder} holds no finished run to start from")
-    try:
-        with np.load(files[0], allow_pickle=False) as content:
-            tangent, ids = content["tangent"], content["node_ids"]
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{files[0]} is damaged or no embedding: {error}") from None
-    own = node_ids_of(data)
+    content, own = _arrays(files[0]), node_ids_of(data)
+    tangent, ids = content["tangent"], content["node_ids"]
     if not np.array_equal(ids, own):
         raise ValueError(f"{folder} embeds other nodes: expected the {len(own)} nodes of this graph, got {len(ids)}")
     return torch.from_numpy(tangent).float()
@@ -69,22 +84,32 @@ def load_embedding(path: Path) -> Embedding:
         OSError: The file cannot be read.
         ValueError: The file is damaged or not an embedding.
     """
+    content = _arrays(path)
     try:
-        with np.load(path, allow_pickle=False) as content:
-            points, node_ids = torch.from_numpy(content["points"]), content["node_ids"]
-            space = parse_space(str(content["space"])).with_curvatures(content["curvature"].tolist())
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no embedding {path}") from None
-    except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is damaged or no embedding: {error}") from None
+        points, node_ids = torch.from_numpy(content["points"]), content["node_ids"]
+        space = parse_space(str(content["space"])).with_curvatures(content["curvature"].tolist())
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"{path} is damaged or no embedding: {error}") from None
     if points.ndim != 2 or points.shape != (len(node_ids), space.ambient_dim):
         shape = (len(node_ids), space.ambient_dim)
-        raise ValueError(
-            f"{path}: points of {len(node_ids)} nodes in {space} must have shape {shape}, got {tuple(points.shape)}"
-        )
+        raise Damaged(f"{path}: points of {len(node_ids)} nodes in {space} must have shape {shape}, got {tuple(points.shape)}")
     return Embedding(points, space, node_ids)
 
 
-def _write_npz(path: Path, content: dict[str, Any]) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **content)
+def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the arrays of an embedding, all of them present, of the right type, and finite."""
+    content = read_sealed(path)
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            found = {name: archive[name] for name in _KINDS}
+    except Exception as error:  # zip and NumPy raise many kinds for what is no archive of arrays
+        raise Damaged(f"{path} is damaged or no embedding: {error}") from None
+    for name, (kinds, axes) in _KINDS.items():
+        array = found[name]
+        if array.dtype.kind not in kinds or array.ndim != axes:
+            raise Damaged(f"{path} is damaged: {name} must not be {array.dtype} in shape {array.shape}")
+        if name in _NUMBERS and not np.isfinite(array).all():
+            raise Damaged(f"{path} is damaged: {name} holds numbers that are not finite")
+    if found["tangent"].shape[0] != len(found["node_ids"]):
+        raise Damaged(f"{path} is damaged: tangent must have {len(found['node_ids'])} rows, got {found['tangent'].shape[0]}")
+    return found

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -16,6 +17,7 @@ from torch_geometric.data import Data
 
 from qgcn.data import load, load_graph, read_graph, save_graph, undirected
 from qgcn.data.catalogue import CATALOGUE
+from qgcn.seals import seal_archive
 
 ROOT = Path(os.environ.get("QGCN_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
@@ -218,7 +220,7 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, full, field, change, me
     changed = change(arrays.get(field))
     arrays = {name: array for name, array in (arrays | {field: changed}).items() if array is not None}
     path = tmp_path / "graph.npz"
-    np.savez_compressed(path, **arrays)
+    path.write_bytes(seal_archive(partial(np.savez_compressed, **arrays)))  # someone else's, in good order
     with pytest.raises(ValueError, match=message) as caught:
         load_graph(path)
     assert str(caught.value).startswith(f"{path} ")
@@ -232,5 +234,13 @@ def test_broken_and_missing_files_are_named(tmp_path, full):
     content = stored(full)
     for broken in (b"", content[:100], content[:-30], content[:400] + b"\x00\xff" + content[402:]):
         path.write_bytes(broken)
-        with pytest.raises(ValueError, match=r"graph\.npz is (empty|not a NumPy file|damaged)"):
+        with pytest.raises(ValueError, match=r"graph\.npz (is damaged|has no checksum)"):
+            load_graph(path)
+
+
+def test_a_flipped_bit_anywhere_is_noticed(tmp_path, full):
+    path, whole = tmp_path / "graph.npz", stored(full)
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
+        with pytest.raises(ValueError, match=r"graph\.npz (is damaged|has no checksum)"):
             load_graph(path)

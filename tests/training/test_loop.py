@@ -1,5 +1,6 @@
 """The loop: what is chosen, when it stops, what it restores."""
 
+import copy
 import dataclasses
 import math
 
@@ -56,19 +57,23 @@ def test_test_edges_have_no_part_in_training():
 
 
 def test_best_parameters_are_those_of_the_best_validation():
-    scores = []
+    scores, seen = [], []
     made = trainer(epochs=30, dropout=0.6, lr=0.1)
-    kept = {}
 
     def report(progress):
-        if progress.score[0] == progress.best[0] and progress.best[0] not in scores:
-            kept.update({name: parameter.detach().clone() for name, parameter in made.parameters.items()})
+        seen.append({name: parameter.detach().clone() for name, parameter in made.parameters.items()})
         scores.append(progress.score[0])
 
     made.run(report)
-    assert int(made.best_epoch) == scores.index(max(scores)) + 1 < 30
-    assert equal(made.best_parameters, kept)
-    assert made.results()[0]["val"]["f1_micro"] == pytest.approx(max(scores))
+    best = scores.index(max(scores))
+    assert scores[-1] < scores[best], "the last model is as good as the best: they cannot be told apart"
+    assert int(made.best_epoch) == best + 1
+    assert equal(made.best_parameters, seen[best])
+    assert not any(equal(made.best_parameters, other) for k, other in enumerate(seen) if k != best)
+    kept, last = made.results()[0], copy.deepcopy(made)
+    last.best_parameters = {name: parameter.detach().clone() for name, parameter in made.parameters.items()}
+    assert kept["network"]["val"]["f1_micro"] == pytest.approx(max(scores))
+    assert last.results()[0]["network"]["val"]["f1_micro"] == pytest.approx(scores[-1])
 
 
 # --- when it stops -------------------------------------------------------------------------------------------------------
@@ -220,14 +225,14 @@ def test_a_restored_state_goes_on_as_if_nothing_had_been(settings, seeds):
 def test_a_state_of_another_model_is_refused():
     made = done(trainer())
     tensors, about = made.state()
-    with pytest.raises(ValueError, match=r"has \(.*\) for .*, expected \("):
+    with pytest.raises(ValueError, match=r"has float32 in \(.*\) for .*, expected float32 in \("):
         trainer(space="Q5,3").restore(tensors, about)
-    with pytest.raises(ValueError, match=r"has None for "):
+    with pytest.raises(ValueError, match=r"has no parameter/"):
         trainer(layers=3).restore(tensors, about)
     with pytest.raises(ValueError, match=r"of seeds \[0\], expected \[1\]"):
         trainer((1,)).restore(tensors, about)
     tensors["parameter/encoder.smoothing"] = torch.zeros(())
-    with pytest.raises(ValueError, match=r"has encoder.smoothing, which is not a parameter of this model"):
+    with pytest.raises(ValueError, match=r"has parameter/encoder.smoothing, which this model does not have"):
         trainer().restore(tensors, about)
     del tensors["parameter/encoder.smoothing"]
     del tensors["stopped"]

@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+from qgcn.seals import Damaged
 from qgcn.training.loop import Validation
 from qgcn.training.metrics_log import Curve, MetricsLog, read_curves
 
@@ -41,6 +44,78 @@ def test_half_a_line_is_left_out(tmp_path):
     assert [curve.epoch for curve in read_curves(path)] == [[1], [1]]
     MetricsLog(path, [7], 0)
     assert path.read_text() == whole
+
+
+def logged(path, epochs=4):
+    log = MetricsLog(path, [0, 1], 0)
+    for epoch in range(1, epochs + 1):
+        log.write(found(epoch, (0.5 / epoch, 0.6), (0.1, 0.2)))
+    return log
+
+
+def test_a_line_may_end_anywhere_but_what_was_written_before_is_kept(tmp_path):
+    path = tmp_path / "m.jsonl"
+    logged(path, 2)
+    whole = path.read_bytes()
+    before = len(whole[: whole[:-1].rindex(b"\n") + 1])
+    for end in range(before, len(whole) + 1):
+        path.write_bytes(whole[:end])
+        complete = end >= len(whole) - 1
+        assert [curve.epoch for curve in read_curves(path)] == [[1, 2], [1, 2] if complete else [1]]
+        MetricsLog(path, [7], 0)
+        assert path.read_bytes() == (whole if complete else whole[:before])
+
+
+def test_every_flipped_bit_before_the_line_that_was_being_written_is_noticed(tmp_path):
+    path = tmp_path / "m.jsonl"
+    check = logged(path, 2).check
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :])
+            with pytest.raises(Damaged, match=r"m\.jsonl is damaged: "):
+                read_curves(path, check)
+            with pytest.raises(Damaged, match=r"m\.jsonl is damaged: "):
+                read_curves(path)
+
+
+def test_lines_that_are_missing_are_noticed(tmp_path):
+    path = tmp_path / "m.jsonl"
+    log = logged(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for place in range(len(lines)):
+        path.write_bytes(b"".join(lines[:place] + lines[place + 1 :]))
+        with pytest.raises(Damaged, match=r"m\.jsonl is damaged: "):
+            read_curves(path, log.check)
+    path.write_bytes(b"".join(lines[:-2]))
+    assert [curve.epoch for curve in read_curves(path)] == [[1, 2, 3]] * 2  # nobody has said how many there were
+    with pytest.raises(Damaged, match="it lacks validations of seed 0 before epoch 4"):
+        MetricsLog(path, [0, 1], 4, log.digest)
+    path.write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
+    with pytest.raises(Damaged, match="line 1 does not match its checksum"):
+        read_curves(path)
+
+
+def test_a_checkpoint_knows_the_lines_of_its_group_whatever_comes_after_it(tmp_path):
+    path = tmp_path / "m.jsonl"
+    digest = logged(path, 2).digest
+    logged(path, 4)
+    MetricsLog(path, [2, 3], 0).write(found(1, (0.5, 0.6), (0.1, 0.2)))
+    assert MetricsLog(path, [0, 1], 2, digest).digest == digest
+    assert {curve.seed: curve.epoch for curve in read_curves(path)} == {0: [1, 2], 1: [1, 2], 2: [1], 3: [1]}
+
+
+def test_a_group_that_begins_again_leaves_the_file_as_if_it_had_not(tmp_path):
+    path = tmp_path / "m.jsonl"
+    logged(path)
+    digest = MetricsLog(path, [2, 3], 0).digest
+    MetricsLog(path, [2, 3], 0).write(found(1, (0.5, 0.6), (0.1, 0.2)))
+    whole = path.read_bytes()
+    logged(path)  # after those of seeds 2 and 3
+    assert path.read_bytes() != whole
+    log = MetricsLog(path, [2, 3], 1)
+    assert path.read_bytes() == whole
+    assert log.digest != digest
 
 
 def test_a_log_that_is_not_there_has_no_curves(tmp_path):

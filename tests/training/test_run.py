@@ -1,6 +1,9 @@
 """A run and its folder: what is written, what is refused, what is taken back."""
 
 import json
+import math
+import os
+import re
 import shutil
 import signal
 import time
@@ -13,7 +16,13 @@ from safetensors.torch import load_file
 
 from qgcn.data import load, read_graph
 from qgcn.data.store import save_graph
-from qgcn.training import Config, Diverged, Interrupted, Run, Trainer, load_run, summarize
+from qgcn.files import load_tensors, read_sealed_json, save_tensors, write_sealed_json
+from qgcn.locks import FileLock, Locked
+from qgcn.seals import BLANK, seal
+from qgcn.tasks.config import models_for
+from qgcn.training import Config, Declined, Diverged, Interrupted, Run, Trainer, load_run, summarize
+from qgcn.training.checkpoints import Checkpoint
+from qgcn.training.metrics_log import MetricsLog
 
 SMALL = {
     "device": "cpu",
@@ -44,6 +53,20 @@ def finished(tmp_path_factory):
     run = Run.start(config(), folder)
     run.train()
     return folder
+
+
+def reconfigure(folder, key, value):
+    """Change a setting as if the run had begun with it; return the previous value."""
+    path = folder / "config.yaml"
+    settings = yaml.safe_load(path.read_text())
+    path.write_bytes(seal(f"# {BLANK}\n{yaml.safe_dump(settings | {key: value})}".encode()))
+    return settings[key]
+
+
+def flip(path, place=-1):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
 
 
 @pytest.fixture
@@ -121,7 +144,7 @@ def test_half_lines_and_forgotten_files_do_not_confuse_resuming(finished, copied
     (copied / "results.json").unlink()
     (copied / "checkpoints" / ".seeds-0-1.safetensors.12ab").write_bytes(b"half")
     (copied / ".metrics.jsonl.12ab").write_bytes(b"half")
-    later = '{"seed": 0, "epoch": 5, "loss": 1.0, "score": 1.0, "best": 1.0}\n{"seed": 1, "epo'
+    later = '{"seed": 1, "epo'
     (copied / "metrics.jsonl").write_text((copied / "metrics.jsonl").read_text() + later)
     load_run(copied).train()
     for name in ("metrics.jsonl", "results.json", "weights/seed-0.safetensors"):
@@ -130,9 +153,7 @@ def test_half_lines_and_forgotten_files_do_not_confuse_resuming(finished, copied
 
 @pytest.mark.parametrize(("key", "value"), [("lr", 0.5), ("dropout", 0.1), ("space", "Q6,1"), ("layers", 3)])
 def test_a_checkpoint_of_another_config_is_refused(copied, key, value):
-    changed = yaml.safe_load((copied / "config.yaml").read_text())
-    old, changed[key] = changed[key], value
-    (copied / "config.yaml").write_text(yaml.safe_dump(changed))
+    old = reconfigure(copied, key, value)
     before = files(copied)
     message = rf"was trained with {key} = {old!r}, but the config says {value!r}"
     with pytest.raises(ValueError, match=rf"results.json {message}"):
@@ -144,9 +165,7 @@ def test_a_checkpoint_of_another_config_is_refused(copied, key, value):
 
 
 def test_how_often_checkpoints_are_written_may_change(copied):
-    changed = yaml.safe_load((copied / "config.yaml").read_text())
-    changed["checkpoint_seconds"] = 99.0
-    (copied / "config.yaml").write_text(yaml.safe_dump(changed))
+    reconfigure(copied, "checkpoint_seconds", 99.0)
     assert load_run(copied).train()
 
 
@@ -163,8 +182,185 @@ def test_a_damaged_checkpoint_is_refused(copied):
     path = copied / "checkpoints" / "seeds-0-1.safetensors"
     path.write_bytes(path.read_bytes()[:-100])
     (copied / "results.json").unlink()
-    with pytest.raises(ValueError, match=r"seeds-0-1\.safetensors is damaged or no checkpoint"):
+    with pytest.raises(
+        ValueError, match=r"seeds-0-1\.safetensors is damaged: .* delete .* to train its seeds from the beginning"
+    ):
         load_run(copied).train()
+
+
+@pytest.mark.parametrize("place", [-1, 12, 300])
+def test_after_a_damaged_checkpoint_the_one_before_it_goes_on_to_the_same_end(finished, copied, place):
+    (copied / "results.json").unlink()
+    shutil.rmtree(copied / "weights")
+    path = copied / "checkpoints" / "seeds-0-1.safetensors"
+    run = Run(config(seeds=2))
+    trainer = Trainer(run.task, [0, 1], run.fabric)
+    log = MetricsLog(copied / "early.jsonl", [0, 1], 0)
+    trainer.run(log.write, until=lambda: trainer.epoch == 2)
+    last, (tensors, about) = Checkpoint(path).load(), trainer.state()
+    (copied / "early.jsonl").unlink()
+    Checkpoint(path).save(tensors, last.about | about | {"log": log.digest})
+    Checkpoint(path).save(last.tensors, last.about)
+    flip(path, place)
+    run = load_run(copied)
+    assert run.weights(0)[1] == 2  # a reader does without the damaged one, too
+    run.train()
+    (remark,) = run.remarks
+    assert "seeds-0-1.safetensors" in remark
+    assert remark.endswith("its place is taken by seeds-0-1.previous.safetensors, of epoch 2")
+    for name, content in files(finished).items():
+        if not name.startswith("checkpoints"):
+            assert files(copied)[name] == content, name
+
+
+CRAFTED = {
+    "fewer rows of a moment": lambda tensors, about: tensors.update(short(tensors, "adam/exp_avg/")),
+    "no moments": lambda tensors, about: [tensors.pop(name) for name in list(tensors) if name.startswith("adam/")],
+    "no second moments": lambda tensors, about: [tensors.pop(name) for name in list(tensors) if "exp_avg_sq" in name],
+    "moments of another type": lambda tensors, about: tensors.update(
+        {name: tensor.double() for name, tensor in tensors.items() if "exp_avg/" in name}
+    ),
+    "not a number": lambda tensors, about: next(iter(tensors.values())).fill_(torch.nan),
+    "an epoch beyond the last": lambda tensors, about: about.update(epoch=5),
+    "an epoch before the first": lambda tensors, about: about.update(epoch=-1),
+    "an infinite epoch": lambda tensors, about: about.update(epoch=float("inf")),
+}
+
+
+def short(tensors, prefix):
+    return {name: tensor[:1].clone() for name, tensor in tensors.items() if name.startswith(prefix) and tensor.ndim}
+
+
+@pytest.mark.parametrize("change", CRAFTED.values(), ids=CRAFTED)
+def test_a_crafted_checkpoint_is_refused_in_one_line(copied, change):
+    """Its checksum is right, and it says that it is of this run: Adam must not get to see it."""
+    (copied / "results.json").unlink()
+    checkpoint = Checkpoint(copied / "checkpoints" / "seeds-0-1.safetensors")
+    saved = checkpoint.load()
+    change(saved.tensors, saved.about)
+    checkpoint.save(saved.tensors, saved.about)
+    with pytest.raises(ValueError, match=r"seeds-0-1\.safetensors is damaged: the ") as error:
+        load_run(copied).train()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [torch.inf, torch.nan])
+def test_crafted_weights_are_refused(copied, value):
+    path = copied / "weights" / "seed-0.safetensors"
+    whole, about = load_tensors(path)
+    name = next(name for name, tensor in whole.items() if tensor.ndim == 2)
+    for wrong in (torch.full_like(whole[name], value), whole[name].double(), whole[name][:1], None):
+        tensors = {key: tensor for key, tensor in (whole | {name: wrong}).items() if tensor is not None}
+        save_tensors(path, tensors, about)
+        with pytest.raises(ValueError, match=r"the (model|weights) of seed 0 (has|are not finite)"):
+            load_run(copied).predictor(0)
+
+
+def test_a_damaged_log_is_named(finished, copied):
+    for place in (0, 30, -1):
+        shutil.copy(finished / "metrics.jsonl", copied / "metrics.jsonl")
+        flip(copied / "metrics.jsonl", place)
+        with pytest.raises(ValueError, match=r"metrics\.jsonl is damaged: line"):
+            load_run(copied).folder.curves()
+    (copied / "results.json").unlink()
+    with pytest.raises(ValueError, match=r"metrics\.jsonl is damaged: line"):
+        load_run(copied).train()
+    lines = (finished / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (copied / "metrics.jsonl").write_bytes(b"".join(lines[:-2]))
+    with pytest.raises(ValueError, match=r"metrics\.jsonl is damaged: it lacks validations of seed 0"):
+        load_run(copied).train()
+
+
+# --- one process at a time -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_is_being_written_is_not_resumed_but_read(copied):
+    (copied / "results.json").unlink()
+    with FileLock(copied / ".lock").held():
+        run = load_run(copied)
+        assert run.weights(0)[0]
+        before = files(copied)
+        with pytest.raises(Locked, match=rf"run is being written by process {os.getpid()} on "):
+            run.train()
+        assert files(copied) == before
+    assert run.train()
+
+
+def test_of_two_trainings_started_together_the_second_takes_the_next_name(tmp_path):
+    """Both have seen that the folder does not exist; then one begins, and the other."""
+    first, second = (Run.start(config(epochs=1, lr=lr), tmp_path / "run", numbered=True) for lr in (0.1, 0.2))
+    first.train()
+    second.train()
+    assert names(tmp_path) == ["run", "run-2"]
+    assert [load_run(tmp_path / name).config.lr for name in names(tmp_path)] == [0.1, 0.2]
+    third = Run.start(config(epochs=1), tmp_path / "mine")
+    Run.start(config(epochs=1), tmp_path / "mine").train()
+    before = files(tmp_path)
+    with pytest.raises(FileExistsError, match="mine holds a run already"):
+        third.train()
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+def test_a_folder_that_is_taken_while_a_run_is_prepared_is_not_resumed_with_it(tmp_path, monkeypatch, numbered):
+    from qgcn.training import run as module
+
+    check = module.check_writable
+
+    def slowly(folder):
+        monkeypatch.setattr(module, "check_writable", check)
+        Run(config(epochs=1, lr=0.1), tmp_path / "run").train()
+
+    monkeypatch.setattr(module, "check_writable", slowly)
+    second = Run.start(config(epochs=1, lr=0.2), tmp_path / "run", numbered=numbered)
+    if numbered:
+        second.train()
+        assert [load_run(tmp_path / name).config.lr for name in names(tmp_path)] == [0.1, 0.2]
+    else:
+        with pytest.raises(FileExistsError, match="holds a run already"):
+            second.train()
+        assert load_run(tmp_path / "run").config.lr == 0.1
+
+
+def test_a_run_that_was_taken_back_can_be_trained_after_all(tmp_path):
+    run = Run.start(config(epochs=40), tmp_path / "run")
+
+    def decline(_):
+        raise Declined("no")
+
+    with pytest.raises(Declined):
+        run.train(consent=decline)
+    assert names(tmp_path) == []
+    assert run.train()
+    assert load_run(tmp_path / "run").finished
+
+
+def test_a_run_that_another_process_finished_meanwhile_is_read(finished, copied):
+    (copied / "results.json").unlink()
+    run = load_run(copied)
+    shutil.copy(finished / "results.json", copied / "results.json")
+    before = files(copied)
+    assert run.train() == load_run(finished).summary
+    assert files(copied) == before
+
+
+def test_a_run_can_be_read_where_nothing_can_be_written(finished, tmp_path, monkeypatch):
+    """Root may write anywhere, so it is told to fail instead."""
+    from qgcn.training import run as module
+
+    def refuse(folder):
+        raise PermissionError(f"cannot write to {folder}")
+
+    monkeypatch.setattr(module, "check_writable", refuse)
+    assert load_run(finished).train()
+    assert load_run(finished).embedding(1).points.isfinite().all()
+    unfinished = shutil.copytree(finished, tmp_path / "run")
+    (unfinished / "results.json").unlink()
+    assert load_run(unfinished).weights(0)[0]
+    with pytest.raises(PermissionError, match="cannot write to"):
+        load_run(unfinished).train()
+    with pytest.raises(PermissionError, match="cannot write to"):
+        Run.start(config(), tmp_path / "new")
 
 
 def test_a_run_needs_nothing_but_its_folder(tmp_path):
@@ -204,7 +400,7 @@ def test_nothing_is_written_before_training_or_without_a_folder(tmp_path, monkey
 
 def test_divergence_leaves_nothing_unless_there_is_a_checkpoint(tmp_path):
     wild = {"lr": 1e30, "epochs": 50, "task": "links", "eval_every": 2}
-    with pytest.raises(Diverged, match=r"smaller lr$"):
+    with pytest.raises(Diverged, match=r"smaller lr than 1e\+30$"):
         Run.start(config(**wild), tmp_path / "a" / "b").train()
     assert names(tmp_path) == []
     (tmp_path / "mine").mkdir()
@@ -212,7 +408,7 @@ def test_divergence_leaves_nothing_unless_there_is_a_checkpoint(tmp_path):
         Run.start(config(**wild), tmp_path / "mine").train()
     assert files(tmp_path) == {}
     assert names(tmp_path) == ["mine"]
-    with pytest.raises(Diverged, match=r"\(what was measured until then is in .*kept\)$"):
+    with pytest.raises(Diverged, match=r"\(the last good checkpoint is in .*kept\)$"):
         Run.start(config(**wild, checkpoint_seconds=0), tmp_path / "kept").train()
     assert "config.yaml" in files(tmp_path / "kept")
 
@@ -337,30 +533,23 @@ def test_a_problem_with_other_settings_than_the_run_is_refused():
         Run(config(space="H4"), task=made.task)
 
 
-def test_targets_that_are_no_classes_do_not_keep_a_graph_from_other_tasks():
-    data = load("stochastic-block")
-    for y in (data.y.unsqueeze(1) + 0.5, torch.rand(240), torch.zeros(240, 3)):
-        given = data.clone()
-        given.y = y
-        assert Run(config(task="links", seeds=1, epochs=1), data=given).train()
-        with pytest.raises(ValueError, match="labels"):
-            Run(config(), data=given)
-
-
 def test_results_of_another_graph_or_without_scores_are_refused(copied):
     path = copied / "results.json"
-    whole = json.loads(path.read_text())
+    whole = read_sealed_json(path)
     for name in ("seeds", "summary", "metric"):
-        path.write_text(json.dumps({key: value for key, value in whole.items() if key != name}))
+        write_sealed_json(path, {key: value for key, value in whole.items() if key != name})
         with pytest.raises(ValueError, match=r"results\.json is damaged"):
             load_run(copied)
-    path.write_text(json.dumps(whole | {"seeds": [{"seed": 0}]}))
+    write_sealed_json(path, whole | {"seeds": [{"seed": 0}]})
     with pytest.raises(ValueError, match=r"results\.json is damaged"):
         load_run(copied)
-    path.write_text(json.dumps(whole))
+    write_sealed_json(path, whole | {"seeds": whole["seeds"][:1]})
+    with pytest.raises(ValueError, match=r"results\.json has the scores of other seeds than 0 to 1"):
+        load_run(copied)
+    write_sealed_json(path, whole)
     data = load("stochastic-block")
     save_graph(copied / "graph.npz", load("stochastic-block", seed=7))
-    with pytest.raises(ValueError, match=r"results\.json is of another graph"):
+    with pytest.raises(ValueError, match=r"results\.json was trained on another graph"):
         load_run(copied)
     save_graph(copied / "graph.npz", data)
     assert load_run(copied).summary
@@ -387,9 +576,9 @@ def test_without_yardsticks_there_are_none_and_runs_of_earlier_versions_are_read
     Run.start(config(yardsticks=False), tmp_path / "plain").train()
     plain = json.loads((tmp_path / "plain" / "results.json").read_text())
     assert "yardsticks" not in plain
-    earlier = json.loads((copied / "results.json").read_text())
+    earlier = read_sealed_json(copied / "results.json")
     del earlier["yardsticks"], earlier["config"]["yardsticks"]
-    (copied / "results.json").write_text(json.dumps(earlier))
+    write_sealed_json(copied / "results.json", earlier)
     assert load_run(copied).yardsticks == {}
     assert load_run(copied).summary == load_run(tmp_path / "plain").summary
 
@@ -498,8 +687,77 @@ def test_a_refit_that_diverges_before_its_epoch_says_so(seed):
         for parameter in trainer.parameters.values():
             parameter[seed] = torch.nan
     if seed == 1:
-        with pytest.raises(Diverged, match="a parameter of seed 1 at epoch 3 is not finite; try a smaller lr"):
+        with pytest.raises(Diverged, match=r"a parameter of seed 1 at epoch 3 is not finite; try a smaller lr than 0\.02$"):
             trainer.run()
     else:  # its epoch has passed
         trainer.run()
         assert all(bool(weight.isfinite().all()) for index in range(2) for weight in trainer.weights(index).values())
+
+
+# --- what is not finite --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("task", ["classification", "links", "reconstruction"])
+def test_at_any_learning_rate_a_run_is_finite_or_says_that_it_diverged(task, precision):
+    """In all models: weights, embedding and scores (but for a distortion, which has no bound) are finite, or there are none."""
+    data, outcomes = load("stochastic-block", sizes=(12, 12)), set()
+    for model in models_for(task):
+        for lr in (0.1, 1.0, 10.0):
+            settings = {"task": task, "model": model.name, "space": model.default_space, "precision": precision, "lr": lr}
+            run = Run(config(**settings, seeds=1, epochs=9, eval_every=3, yardsticks=False, patience=None), data=data)
+            try:
+                run.train()
+            except Diverged as error:
+                assert re.fullmatch(rf"training diverged: .* is not finite; try a smaller lr than {lr:g}", str(error))  # noqa: PT017
+                assert run.results == []
+            else:
+                assert run.embedding().points.isfinite().all()
+                assert all(weight.isfinite().all() for weight in run.weights(0)[0].values())
+                assert all(math.isfinite(mean) for name, (mean, _) in run.summary.items() if "distortion" not in name)
+            outcomes.add((lr, run.results == []))
+    assert (0.1, False) in outcomes, "everything diverges: nothing is tested"
+    assert (10.0, True) in outcomes or precision == "float64", "nothing diverges: nothing is tested"
+
+
+def test_an_infinite_embedding_of_finite_weights_is_not_saved(tmp_path):
+    """Coordinates of 1e25 in float32: their squares are infinite, and so are points, though every weight is finite."""
+    run = Run.start(config(epochs=2), tmp_path / "run")
+    results = Trainer.results
+
+    def inflated(trainer):
+        found = results(trainer)
+        for name, weight in trainer.best_parameters.items():
+            if weight.ndim > 2:
+                trainer.best_parameters[name] = weight * 1e25
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "results", inflated)
+        with pytest.raises(Diverged, match=r"the embedding of seed 0 at epoch \d is not finite; .*last good checkpoint"):
+            run.train()
+    assert names(tmp_path / "run" / "weights") == names(tmp_path / "run" / "embeddings") == []
+    assert not (tmp_path / "run" / "results.json").exists()
+    assert load_run(tmp_path / "run").train()  # from the last good checkpoint
+
+
+@pytest.mark.parametrize("what", ["parameters", "moments"])
+def test_a_state_that_is_not_finite_does_not_replace_a_good_one(tmp_path, what):
+    """It is noticed before a checkpoint is written, though no validation has seen it yet."""
+    run = Run.start(config(epochs=40, eval_every=40, checkpoint_seconds=0, seeds=1), tmp_path / "run")
+    step = Trainer._train_epoch
+
+    def spoiled(trainer):
+        losses = step(trainer)
+        if trainer.epoch == 5:
+            for parameter in trainer.parameters.values():
+                tensor = parameter.data if what == "parameters" else trainer.optimiser.state[parameter]["exp_avg_sq"]
+                tensor.fill_(torch.inf)
+        return losses
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_train_epoch", spoiled)
+        with pytest.raises(Diverged, match=r"a parameter of seed 0 at epoch 6 is not finite; .*last good checkpoint"):
+            run.train()
+    assert Checkpoint(tmp_path / "run" / "checkpoints" / "seed-0.safetensors").load().epoch == 5
+    assert load_run(tmp_path / "run").train()

@@ -19,7 +19,8 @@ from qgcn.manifolds import parse_space
 if TYPE_CHECKING:
     from qgcn.tasks import Task
     from qgcn.training.costs import Cost
-    from qgcn.training.run import Run, Summary
+    from qgcn.training.run import Run
+    from qgcn.training.summary import Summary
 
 __all__ = ["train_and_show"]
 
@@ -48,6 +49,9 @@ def train_and_show(prepare: "Callable[[Console], Run]", *, yes: bool = False) ->
         if run is None or run.folder is None or not run.folder.holds_run:
             raise ValueError("interrupted before training began; nothing was written") from None
         raise ValueError(f"{str(stop) or 'interrupted'}; go on with: qgcn resume {shlex.quote(str(run.folder))}") from None
+    finally:
+        for remark in [] if run is None else run.remarks:
+            console.print(escape(remark), style="yellow", highlight=False, soft_wrap=True)
     _print_results(run, summary, console)
     return run
 

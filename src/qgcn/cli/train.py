@@ -56,7 +56,7 @@ def _command(task: str) -> Callable[..., None]:
                 if out is not None:
                     RunFolder(out).check_free()  # before a space is sought
                 config, problem = _configured(values, config_file, flags, console, progress, target)
-                return Run.start(config, _free_folder(config) if out is None else out, task=problem)
+                return Run.start(config, _usual_folder(config) if out is None else out, task=problem, numbered=out is None)
 
         train_and_show(prepare, yes=yes)
 
@@ -121,20 +121,19 @@ def _checked(values: dict[str, Any], file: Path | None, flags: Any = ()) -> Conf
     return Config.checked(values, str(file) if file else "", flags)
 
 
-def _free_folder(config: Config) -> Path:
-    """Return the first folder of the run's name that does not exist."""
+def _usual_folder(config: Config) -> Path:
+    """Return the folder that a run is written to if none is given, without the number that tells it from others."""
     name = re.sub(r"[^\w,.-]+", "-", f"{config.task}-{Path(config.data).stem}-{config.model}-{config.space}")
-    folder, number = Path("runs") / name, 1
-    while folder.exists():
-        number += 1
-        folder = Path("runs") / f"{name}-{number}"
-    return folder
+    return Path("runs") / name
 
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="Folder of the run.", metavar="DIR")],
     config: Annotated[
         Path | None, typer.Option(help="The settings expected there; an error if the run has others.", metavar="FILE")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device to go on with: auto, cpu or cuda (default: that of the run).", metavar="NAME")
     ] = None,
     yes: Yes = False,
 ) -> None:
@@ -143,9 +142,10 @@ def resume(
     def prepare(console: Console) -> "Run":
         with progress_bars(console) as progress:
             progress("reading", note=str(folder))
-            from qgcn.training.run import check_same, load_run
+            from qgcn.training.origin import check_same
+            from qgcn.training.run import load_run
 
-            run = load_run(folder)
+            run = load_run(folder, device=device)
         if config is not None:
             expected = _checked({"task": run.config.task, **read_config(config)}, config)
             check_same(run.config.model_dump(), expected, folder)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from qgcn.data.assemble import Array
 from qgcn.data.tables import read_arrays
+from qgcn.seals import read_sealed, seal_archive
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -37,7 +39,7 @@ _MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def save_graph(target: str | os.PathLike[str] | IO[bytes], data: "Data") -> None:
-    """Write a graph.
+    """Write a graph, with a version and a checksum.
 
     The same graph gives the same bytes. A path is written in place: let the caller give a temporary one and rename it.
 
@@ -49,12 +51,11 @@ def save_graph(target: str | os.PathLike[str] | IO[bytes], data: "Data") -> None
         ValueError: It has a field that such graphs do not have, or a field with other values than theirs.
         OSError: The file cannot be written.
     """
-    arrays = _arrays(data)
+    content = seal_archive(partial(np.savez_compressed, **_arrays(data)))  # type: ignore[arg-type]
     if isinstance(target, str | os.PathLike):
-        with Path(target).open("wb") as file:  # NumPy would append .npz to a path
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        Path(target).write_bytes(content)
     else:
-        np.savez_compressed(target, **arrays)  # type: ignore[arg-type]
+        target.write(content)
 
 
 def load_graph(path: str | os.PathLike[str]) -> "Data":
@@ -64,9 +65,10 @@ def load_graph(path: str | os.PathLike[str]) -> "Data":
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no such file, is damaged, or was written by a later version; one line says what is wrong.
+        ValueError: It is no such file, is damaged, or was written by another version; one line says what is wrong.
     """
     path = Path(path)
+    read_sealed(path)
     return from_arrays(read_arrays(path), path)
 
 

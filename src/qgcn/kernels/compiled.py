@@ -10,9 +10,10 @@ import platform
 import re
 import shlex
 import shutil
+import stat
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from qgcn.files import scratch_folder, write_bytes
 from qgcn.kernels.backends import forced
 
 __all__ = ["Library", "cache_folder", "compiled", "threads_for"]
@@ -91,9 +93,8 @@ def compiled(source: Path, *options: str) -> ctypes.CDLL | str:
         return compiler
     command = [*compiler, *_FLAGS, *options]
     try:
-        path = cache_folder() / f"{source.stem}-{_fingerprint(source, compiler, command)}.so"
-        if not path.exists():
-            _compile(source, command, path)
+        folder, name = cache_folder(), f"{source.stem}-{_fingerprint(source, compiler, command)}"
+        path = _kept(folder, name) or _compile(source, command, folder, name)
         return ctypes.CDLL(str(path))
     except (OSError, RuntimeError) as error:  # without a home there is no cache folder
         return f"the compiled functions could not be kept or loaded: {error}"
@@ -117,16 +118,41 @@ def cache_folder() -> Path:
     """Return the folder that compiled functions are kept in, made if need be.
 
     Raises:
-        OSError: It cannot be made, or others can write to it.
+        OSError: It cannot be made, or somebody else could replace what lies there.
         RuntimeError: The user has no home folder.
     """
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qgcn" / "kernels"
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))  # a relative one is to be ignored, says the specification
+    folder = (named if named.is_absolute() else Path.home() / ".cache") / "qgcn" / "kernels"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = folder.resolve()
     if hasattr(os, "getuid"):  # what lies there will be run
-        about = folder.stat()
-        if about.st_uid != os.getuid() or about.st_mode & 0o022:
-            raise OSError(f"{folder} belongs to, or can be written by, someone else")
+        for each in (folder, *folder.parents):
+            _check_owner(each, folder)
     return folder
+
+
+def _check_owner(each: Path, folder: Path) -> None:
+    """Raise if somebody else could put something of theirs into a folder, or take its place."""
+    about = each.stat()
+    if about.st_uid not in (os.getuid(), *(() if each == folder else (0,))):
+        raise OSError(f"{each} belongs to someone else")
+    sticky = each != folder and about.st_mode & stat.S_ISVTX  # such as /tmp: nobody can replace what is not theirs
+    if about.st_mode & stat.S_IWOTH and not sticky:
+        raise OSError(f"{each} can be written by everybody")
+    if about.st_mode & stat.S_IWGRP and not sticky and (each == folder or not _is_own_group(about.st_gid)):
+        raise OSError(f"{each} can be written by a group")
+
+
+def _is_own_group(gid: int) -> bool:
+    """Tell whether a group is the one that many systems give each user: of the same name, with nobody else in it."""
+    import grp
+    import pwd
+
+    try:
+        group, name = grp.getgrgid(gid), pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # of a number without a name
+        return False
+    return group.gr_name == name and set(group.gr_mem) <= {name}
 
 
 def _fingerprint(source: Path, compiler: list[str], command: list[str]) -> str:
@@ -147,10 +173,30 @@ def _with_headers(source: Path) -> Iterator[Path]:
         yield from _with_headers(source.parent / name)
 
 
-def _compile(source: Path, command: list[str], path: Path) -> None:
-    """Compile into a file beside, then rename: two processes may do so at once."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder) / path.name
+def _kept(folder: Path, name: str) -> Path | None:
+    """Return the compiled file of a name, which ends in its own checksum; one that does not match it is removed.
+
+    A damaged library must never be loaded: the system maps it into memory, and kills the process that reads what is missing.
+    """
+    for path in sorted(folder.glob(f"{name}-*.so")):
+        with suppress(FileNotFoundError):  # removed by another process meanwhile
+            if path.name == _named(name, path.read_bytes()):
+                return path
+            path.unlink()
+    return None
+
+
+def _named(name: str, content: bytes) -> str:
+    return f"{name}-{hashlib.sha256(content).hexdigest()[:32]}.so"
+
+
+def _compile(source: Path, command: list[str], folder: Path, name: str) -> Path:
+    """Compile into a folder beside, then rename: two processes may do so at once."""
+    with scratch_folder(folder, name) as scratch:
+        made = scratch / "made.so"
         everything = [*command, *_FLAGS_ALWAYS, "-o", str(made), str(source)]
         subprocess.run(everything, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603
-        made.replace(path)
+        content = made.read_bytes()
+        path = folder / _named(name, content)
+        write_bytes(path, content)
+        return path

@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from qgcn.tasks.config import Config, read_config
     from qgcn.training.costs import Cost, Declined
     from qgcn.training.loop import Diverged, Trainer, Validation
-    from qgcn.training.run import Run, load_run, summarize
+    from qgcn.training.run import Run, load_run
+    from qgcn.training.summary import summarize
     from qgcn.training.supervision import Interrupted
 
 __all__ = [
@@ -28,7 +29,8 @@ _HOMES = {
     "tasks": ("Config", "read_config"),
     "training.costs": ("Cost", "Declined"),
     "training.loop": ("Diverged", "Trainer", "Validation"),
-    "training.run": ("Run", "load_run", "summarize"),
+    "training.run": ("Run", "load_run"),
+    "training.summary": ("summarize",),
     "training.supervision": ("Interrupted",),
 }
 

@@ -14,14 +14,15 @@ from lightning_fabric import Fabric
 from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
+from qgcn.embedding import is_finite
 from qgcn.manifolds import Space
 from qgcn.nn import Dropout, dropout_keys, mixed_key
 from qgcn.tasks import Batch, Config, Predictor, Randomness, Task
 from qgcn.tasks.task import Split
+from qgcn.training import state as states
 from qgcn.training.blends import final_scores
-from qgcn.training.parameters import build_optimiser, clip_gradients, parameter_roles
+from qgcn.training.parameters import build_optimiser, build_predictor, clip_gradients, parameter_roles
 from qgcn.training.recording import WARM_STEPS, Backlog, Recording
-from qgcn.training.state import restore_tensors, tensors_of
 
 __all__ = ["Diverged", "Trainer", "Validation"]
 
@@ -30,7 +31,7 @@ class Diverged(ValueError):  # noqa: N818
     """Training diverged: a loss, a prediction or a parameter is not finite."""
 
 
-_DIVERGED = "training diverged: {} of seed {} at epoch {} is not finite; try a smaller lr"
+_DIVERGED = "training diverged: {} of seed {} at epoch {} is not finite; try a smaller lr than {:g}"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Trainer:
         self.epoch = 0
         self.breakable: Callable[[], AbstractContextManager[None]] = nullcontext
         """Context of work that may be broken off by an error: what has been learned stays as it was before."""
-        self.predictors = [self._fresh(seed) for seed in self.seeds]
+        self.predictors = [build_predictor(task, seed, fabric.device) for seed in self.seeds]
         self.predictor = self.predictors[0]
         self._roles = parameter_roles(self.predictor)
         self.batched = len(self.seeds) > 1
@@ -100,17 +101,6 @@ class Trainer:
         self._backlog = Backlog(device)
         self.optimiser = build_optimiser(self.parameters, self._roles, self.config, recorded=self._static)
         self.seconds = 0.0
-
-    def _fresh(self, seed: int) -> Predictor:
-        with torch.random.fork_rng(devices=self._devices()):
-            torch.manual_seed(seed)
-            predictor = self.task.build_predictor()
-        predictor, dtype = predictor.to(self.fabric.device), getattr(torch, self.config.precision)
-        roles = parameter_roles(predictor)
-        for name, parameter in predictor.named_parameters():
-            if roles[name] != "curvature":  # they stay in float64: their small steps would be lost in rounding
-                parameter.data = parameter.data.to(dtype)
-        return predictor
 
     def _devices(self) -> list[torch.device]:
         return [self.fabric.device] if self.fabric.device.type == "cuda" else []
@@ -245,7 +235,7 @@ class Trainer:
         """Validate, or keep the parameters of seeds, if this is the epoch for it."""
         if self.keep is not None:
             if self.epoch in self.keep:
-                self._check_finite()
+                self.check_finite()
                 self._keep(self.best_epoch == self.epoch)
             return None
         due = self.epoch % self.eval_every == 0 or self.epoch == self.epochs
@@ -258,13 +248,23 @@ class Trainer:
             choose = chosen.reshape(-1, *[1] * (parameter.ndim - 1)) if self.batched else chosen.squeeze()
             self.best_parameters[name] = torch.where(choose, parameter.detach(), self.best_parameters[name])
 
-    def _check_finite(self) -> None:
-        """Raise if a parameter of a seed whose epoch has not passed is not finite."""
-        count = len(self.seeds)
-        rows = [parameter.detach().isfinite().reshape(count, -1).all(1) for parameter in self.parameters.values()]
-        finite = torch.stack(rows).all(0) | (self.best_epoch < self.epoch)
-        if not bool(finite.all()):
-            raise Diverged(_DIVERGED.format("a parameter", self.seeds[int(finite.int().argmin())], self.epoch))
+    def check_finite(self) -> None:
+        """Raise if a parameter, or a moment of Adam, of a seed that is still in training is not finite.
+
+        Raises:
+            Diverged: One is not.
+        """
+        fine = self._finite() | ~states.still_training(self.best_epoch, self.stopped, self.epoch, self.keep)
+        if not bool(fine.all()):
+            raise self._diverged("a parameter", int(fine.int().argmin()), self.epoch)
+
+    def _finite(self) -> Tensor:
+        """Tell of which seeds parameters and moments are finite, shape ``(seeds,)``."""
+        pending = {} if self._loss is None else {"loss": self._loss}
+        return states.finite_models(states.tensors_of(self.parameters, {}, self.optimiser) | pending, len(self.seeds))
+
+    def _diverged(self, what: str, index: int, epoch: int) -> Diverged:
+        return Diverged(_DIVERGED.format(what, self.seeds[index], epoch, self.config.lr))
 
     @torch.no_grad()
     def _validate(self, loss: Tensor) -> Validation:
@@ -283,13 +283,20 @@ class Trainer:
         if self.config.patience is not None:
             since = torch.maximum(self.best_epoch, torch.full_like(self.best_epoch, settled))
             self.stopped = self.stopped | (self.epoch - since >= self.config.patience)
-        rows = (loss.double().reshape(-1), score, self.best_score, active.double(), self.stopped.double())
-        losses, scores, best, going, stopped = torch.stack(rows).tolist()
+        rows = (
+            loss.double().reshape(-1),
+            score,
+            self.best_score,
+            active.double(),
+            self.stopped.double(),
+            self._finite().double(),
+        )
+        losses, scores, best, going, stopped, fine = torch.stack(rows).tolist()
         self._all_stopped = all(stopped)
-        for seed, value, found, goes in zip(self.seeds, losses, scores, going, strict=True):
-            if goes and not (math.isfinite(value) and math.isfinite(found)):
-                what = "a prediction" if math.isfinite(value) else "the loss"
-                raise Diverged(_DIVERGED.format(what, seed, self.epoch))
+        for index in [index for index, goes in enumerate(going) if goes]:
+            if not (math.isfinite(losses[index]) and math.isfinite(scores[index]) and fine[index]):
+                what = "the loss" if not math.isfinite(losses[index]) else "a parameter" if not fine[index] else "a prediction"
+                raise self._diverged(what, index, self.epoch)
         return Validation(self.epoch, losses, scores, best, [bool(goes) for goes in going])
 
     @torch.no_grad()
@@ -307,7 +314,7 @@ class Trainer:
 
     @torch.no_grad()
     def results(self) -> list[dict[str, Any]]:
-        """Return the scores of each seed's best model, on validation and test."""
+        """Return the scores of each seed's best model, on validation and test; :class:`Diverged` if it predicts none."""
         self.predictor.eval()
         splits: tuple[Split, ...] = ("val", "test") if self.task.held_out else ("test",)
         batches = {split: self.task.loader.scored(split, whole=True) for split in splits}
@@ -318,6 +325,8 @@ class Trainer:
                 predictions = {
                     split: predictor("predict", each.x, each.graph, *each.targets) for split, each in batches.items()
                 }
+                if not all(bool(each.isfinite().all()) for each in predictions.values()):
+                    raise self._diverged("a prediction", index, int(self.best_epoch[index]))
                 scores = final_scores(self.task, predictions, predictor.space)
             found.append({"seed": seed, "best_epoch": int(self.best_epoch[index]), **scores})
         return found
@@ -340,31 +349,42 @@ class Trainer:
 
     @torch.no_grad()
     def embedding(self, index: int) -> tuple[Tensor, Space]:
-        """Return the best embedding of a seed, points of shape ``(N, d)``, and the space they live in."""
+        """Return the best embedding of a seed, points of shape ``(N, d)``, and the space they live in.
+
+        Raises:
+            Diverged: It is not finite, though all parameters are.
+        """
         with self.best_predictor(index) as predictor:
             points = predictor.embed(self.task.x, self.task.graph)
+            if not is_finite(points, predictor.space):
+                raise self._diverged("the embedding", index, int(self.best_epoch[index]))
             return points, copy.deepcopy(predictor.space).requires_grad_(False)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return everything that :meth:`restore` needs."""
-        tensors = tensors_of(self.parameters, self.best_parameters, self.optimiser)
+        tensors = states.tensors_of(self.parameters, self.best_parameters, self.optimiser)
         tensors |= {"best_score": self.best_score, "best_epoch": self.best_epoch, "stopped": self.stopped}
         if self._loss is not None:
-            tensors["loss"] = self._loss
-        return tensors, {"epoch": self.epoch, "seeds": self.seeds, "seconds": self.seconds}
+            tensors["loss"] = self._loss.double()
+        moved = states.stepped(self.parameters, self.optimiser)
+        return tensors, {"epoch": self.epoch, "seeds": self.seeds, "seconds": self.seconds, "stepped": moved}
 
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
-        """Go back to a state; ``ValueError`` if it belongs to another model or other seeds."""
+        """Go back to a state.
+
+        Raises:
+            ValueError: It is of another model or other seeds, or one that training cannot be in; nothing is changed then.
+        """
+        epoch, seconds, moved = states.progress_of(about, self.seeds, self.epochs)
+        chosen = {"best_score": self.best_score, "best_epoch": self.best_epoch, "stopped": self.stopped}
+        pending = {"loss": self.best_score.reshape(-1 if self.batched else ())} if "loss" in tensors else {}
+        states.check_state(tensors, self.parameters, self.best_parameters, moved, chosen | pending)
+        states.check_values(tensors, epoch, self.keep)
         self._recording = None  # it knows the tensors that were there
-        if about.get("seeds") != self.seeds:
-            raise ValueError(f"the checkpoint is of seeds {about.get('seeds')}, expected {self.seeds}")
-        restore_tensors(tensors, self.parameters, self.best_parameters, self.optimiser)
-        for name in ("best_score", "best_epoch", "stopped"):
-            if name not in tensors or tensors[name].shape != (len(self.seeds),):
-                raise ValueError(f"the checkpoint has no {name} of {len(self.seeds)} seeds")
+        states.restore_tensors(tensors, self.parameters, self.best_parameters, self.optimiser, moved)
+        for name in chosen:
             setattr(self, name, tensors[name].to(self.fabric.device))
         self._all_stopped = bool(self.stopped.all())
-        self._loss = tensors["loss"].to(self.fabric.device) if "loss" in tensors else None
-        self.epoch = int(about["epoch"])
-        self.seconds = float(about.get("seconds", 0.0))
+        self._loss = tensors["loss"].to(self.fabric.device) if pending else None
+        self.epoch, self.seconds = epoch, seconds

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -171,5 +171,12 @@ def environment_of(fabric: Fabric) -> dict[str, Any]:
         "platform": platform.platform(),
         "device": f"{fabric.device.type}: {device}",
         "threads": torch.get_num_threads(),
-        "packages": {name: version(name) for name in packages},
+        "packages": {name: _version(name) for name in packages},
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # run from its source, or replaced while it runs
+        return "unknown"

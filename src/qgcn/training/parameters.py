@@ -1,15 +1,15 @@
-"""Parameters in training: their roles, told by the modules that own them, and the optimiser and gradients that follow."""
+"""Parameters in training: the model they belong to, their roles, and the optimiser and gradients that follow."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from qgcn.manifolds import Space
-from qgcn.tasks import Config
+from qgcn.tasks import Config, Predictor, Task
 
-__all__ = ["Role", "build_optimiser", "clip_gradients", "parameter_roles"]
+__all__ = ["Role", "build_optimiser", "build_predictor", "clip_gradients", "parameter_roles"]
 
 Role = Literal["curvature", "weight", "other"]
 """``curvature``: owned by a space. ``weight``: a layer's ``weight`` or ``bias``, which decays. ``other``: everything else."""
@@ -27,6 +27,19 @@ def parameter_roles(model: nn.Module) -> dict[str, Role]:
                 role = "weight"
             roles[f"{path}.{name}" if path else name] = role
     return roles
+
+
+def build_predictor(task: Task[Any], seed: int, device: torch.device) -> Predictor:
+    """Build the model of a seed, on a device, in the precision that the settings ask for; no other randomness is disturbed."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        predictor = task.build_predictor()
+    predictor, dtype = predictor.to(device), getattr(torch, task.config.precision)
+    roles = parameter_roles(predictor)
+    for name, parameter in predictor.named_parameters():
+        if roles[name] != "curvature":  # they stay in float64: their small steps would be lost in rounding
+            parameter.data = parameter.data.to(dtype)
+    return predictor
 
 
 def build_optimiser(

@@ -1,47 +1,45 @@
 """A run: one configuration, trained for all its seeds; started, interrupted, resumed, and read back."""
 
-import copy
-import hashlib
-import math
-import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from qgcn.data import as_data
 from qgcn.embedding import Embedding, node_ids_of
-from qgcn.files import check_writable, load_tensors, save_tensors
+from qgcn.files import check_writable
+from qgcn.locks import Locked
 from qgcn.progress import Progress, silent
-from qgcn.tasks import Config, Predictor, Task, find_task
+from qgcn.seals import Damaged
+from qgcn.tasks import Config, Predictor, Task
 from qgcn.tasks.task import Scores
 from qgcn.training.answers import Answers
 from qgcn.training.blends import yardstick_scores
 from qgcn.training.costs import Consent, Declined
 from qgcn.training.folder import RunFolder
 from qgcn.training.loop import Diverged, Trainer
-from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, stop_signals
-from qgcn.training.supervision import Interrupted, Supervisor
+from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, signals_raise, stop_signals
+from qgcn.training.metrics_log import MetricsLog
+from qgcn.training.origin import check_origin, fingerprint_of
+from qgcn.training.parameters import build_predictor
+from qgcn.training.problem import build_problem
+from qgcn.training.state import check_tensors, finite_models
+from qgcn.training.summary import Summary, summarize
+from qgcn.training.supervision import Supervisor
 from qgcn.training.threads import few_threads
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Interrupted", "Run", "Summary", "check_same", "load_run", "summarize"]
-
-Summary = dict[str, tuple[float, float]]
+__all__ = ["Run", "load_run"]
 
 BATCH_BYTES = 2**30
 """Memory that a batch of seeds may take; beyond it a batch is no faster than its seeds one by one."""
 TENSORS_OF_A_LAYER = 60
 """Tensors of the size of a layer's output that a step keeps for its gradient, at most."""
-
-_MAY_CHANGE = ("checkpoint_seconds", "device", "yardsticks")
-"""Settings that have no part in what is learned."""
 
 
 class Run(Answers):
@@ -72,28 +70,54 @@ class Run(Answers):
     ) -> None:
         self.config = config
         self.folder = None if folder is None else RunFolder(folder)
-        if self.folder is not None and not self.folder.finished:
-            check_writable(self.folder.path)
         self.fabric = fabric_of(config)
         if task is not None and task.config != config:
             raise ValueError(f"the problem has other settings than the run: {task!r}")
-        self.task: Task[Any] = task or _problem(config, data, split, self.fabric.device)
-        self.fingerprint = "" if self.folder is None else _fingerprint(self.data, self.task.split)
+        self.task: Task[Any] = task or build_problem(config, data, split, self.fabric.device)
+        self.fingerprint = "" if self.folder is None else fingerprint_of(self.data, self.task.split)
         self.results: list[dict[str, Any]] = []
         self.yardsticks: dict[str, Scores] = {}
         """Test scores of cheap methods, by name, once the run is finished and if its settings ask for them."""
+        self.remarks: list[str] = []
+        """What whoever resumes the run should know, such as that a checkpoint was damaged."""
+        self._log: MetricsLog | None = None
+        self._fresh = self.folder is not None and not self.folder.holds_run
+        self._numbered: RunFolder | None = None
         self._embeddings: dict[int, Embedding] = {}
         self._weights: dict[int, dict[str, Tensor]] = {}
         self._predictors: dict[int, Predictor] = {}
 
     @classmethod
     def start(
-        cls, config: Config, folder: str | Path | None, data: "Data | None" = None, *, task: Task[Any] | None = None
+        cls,
+        config: Config,
+        folder: str | Path | None,
+        data: "Data | None" = None,
+        *,
+        task: Task[Any] | None = None,
+        numbered: bool = False,
     ) -> "Run":
-        """Prepare a new run; its folder must not hold another one."""
-        if folder is not None:
-            RunFolder(folder).check_free()
-        return cls(config, folder, data, task=task)
+        """Prepare a new run; its folder must not hold another one.
+
+        Args:
+            config: The settings.
+            folder: Where everything is written; ``None`` writes nothing.
+            data: The graph, if it is at hand.
+            task: The problem, if it is at hand.
+            numbered: Append a number to the name of a folder that exists, also if it does so only when training begins.
+        """
+        if folder is None:
+            return cls(config, None, data, task=task)
+        place = RunFolder(folder)
+        if numbered:
+            place = place.next_free()
+        else:
+            place.check_free()
+        check_writable(place.path)
+        run = cls(config, place.path, data, task=task)
+        run._fresh = True  # whatever has come to be there meanwhile
+        run._numbered = RunFolder(folder) if numbered else None
+        return run
 
     @property
     def data(self) -> "Data":
@@ -160,29 +184,66 @@ class Run(Answers):
         Raises:
             Interrupted: The run was asked to stop.
             Declined: The cost was declined. The folder of a new run is gone again.
-            Diverged: Training diverged. If that was before the first checkpoint, the folder is gone again.
-            ValueError: A checkpoint does not belong to this config or this graph.
+            Diverged: Training diverged; the last good checkpoint is kept. If there is none, the folder is gone again.
+            Locked: Another process is writing to the folder.
+            ValueError: A checkpoint does not belong to this config or this graph, or is damaged, as is the one before it.
         """
-        if self.finished:
+        if self.folder is not None and self.finished and not self._fresh:
+            self.folder.tidy()
             return self._read_results()
-        self.results = []
-        together = max(map(len, self.groups()))
-        with determinism(self.config), freed_memory_kept(), few_threads(together * self.task.num_nodes):
-            self._train_seeds(progress, consent)
-            self.yardsticks = yardstick_scores(self.task, progress) if self.config.yardsticks else {}
-        summary = summarize(self.results)
-        if self.folder is not None:
-            about = {"task": self.config.task, "metric": self.task.metric, **self.task.about_results()}
-            about |= {"refit": True} if self.config.refit else {}
-            scores = {name: {"mean": mean, "std": std} for name, (mean, std) in summary.items()}
-            origin = {"config": self.config.model_dump(), "data": self.fingerprint}
-            measured = {"yardsticks": self.yardsticks} if self.config.yardsticks else {}
-            self.folder.write_results(about | {"summary": scores, "seeds": self.results} | measured | origin)
+        with signals_raise(), self._opened() as undo:
+            if self.finished:  # by another process, before this one had the folder to itself
+                return self._read_results()
+            self.results = []
+            together = max(map(len, self.groups()))
+            with determinism(self.config), freed_memory_kept(), few_threads(together * self.task.num_nodes):
+                self._train_seeds(progress, consent, undo)
+                self.yardsticks = yardstick_scores(self.task, progress) if self.config.yardsticks else {}
+            summary = summarize(self.results)
+            if self.folder is not None:
+                self.folder.write_results(self._about_results(summary))
         return summary
 
-    def _train_seeds(self, progress: Progress, consent: Consent | None) -> None:
+    def _about_results(self, summary: Summary) -> dict[str, Any]:
+        about = {"task": self.config.task, "metric": self.task.metric, **self.task.about_results()}
+        about |= {"refit": True} if self.config.refit else {}
+        scores = {name: {"mean": mean, "std": std} for name, (mean, std) in summary.items()}
+        origin = {"config": self.config.model_dump(), "data": self.fingerprint}
+        origin |= {} if self._log is None else {"log": self._log.check}
+        measured = {"yardsticks": self.yardsticks} if self.config.yardsticks else {}
+        return about | {"summary": scores, "seeds": self.results} | measured | origin
+
+    @contextmanager
+    def _opened(self) -> Iterator[Callable[[], None]]:
+        """Hold the folder for writing; lend a function that takes a new run back."""
+        if self.folder is None:
+            yield lambda: None
+            return
+        check_writable(self.folder.path)
+        with ExitStack() as stack:
+            fresh, undo = self._fresh, self._enter(stack)
+            self._fresh = False
+
+            def take_back() -> None:
+                undo()
+                self._fresh = fresh
+
+            self.folder.add_environment(environment_of(self.fabric))
+            yield take_back
+
+    def _enter(self, stack: ExitStack) -> Callable[[], None]:
+        """Open the folder; if another process was faster and a number may be appended, the next one."""
+        while True:
+            folder: RunFolder = self.folder  # type: ignore[assignment]
+            try:
+                return stack.enter_context(folder.opened(self.config, self.task.source, self.task.split, fresh=self._fresh))
+            except (FileExistsError, Locked):
+                if self._numbered is None or not self._fresh:
+                    raise
+                self.folder = self._numbered.next_free()
+
+    def _train_seeds(self, progress: Progress, consent: Consent | None, undo: Callable[[], None]) -> None:
         with stop_signals() as signals:
-            undo = self._begin()
             supervisor = Supervisor(self._save, self.config.checkpoint_seconds, progress, signals, consent)
             try:
                 for seeds in self.groups():
@@ -194,7 +255,7 @@ class Run(Answers):
                 if self.folder is None:
                     raise
                 if any((self.folder.path / "checkpoints").glob("*.safetensors")):
-                    raise Diverged(f"{error} (what was measured until then is in {self.folder})") from None
+                    raise Diverged(f"{error} (the last good checkpoint is in {self.folder})") from None
                 undo()
                 raise
 
@@ -202,23 +263,15 @@ class Run(Answers):
         if self.folder is None or (found := self.folder.results()) is None:
             raise ValueError("the run is not finished: there are no results")
         path = self.folder.path / "results.json"
-        check_same(found.get("config"), self.config, path)
-        if found.get("data") != self.fingerprint:
-            raise ValueError(f"{path} is of another graph than that of {self.folder}: start a new run")
+        check_origin(found, self.config, self.fingerprint, path)
+        if [each["seed"] for each in found["seeds"]] != self.seeds:
+            raise ValueError(f"{path} has the scores of other seeds than {self.seeds[0]} to {self.seeds[-1]}: start a new run")
         self.results, self.yardsticks = found["seeds"], found.get("yardsticks", {})
         return summarize(self.results)
 
-    def _begin(self) -> Callable[[], None]:
-        if self.folder is None:
-            return lambda: None
-        undo = self.folder.begin(self.config, self.task.source, self.task.split)
-        self.folder.add_environment(environment_of(self.fabric))
-        return undo
-
     def _train_group(self, seeds: list[int], supervisor: Supervisor) -> None:
         trainer, later = self._trainer(seeds), self.seeds[-1] - seeds[-1]
-        log = None if self.folder is None else self.folder.log(seeds, trainer.epoch)
-        supervisor.train(trainer, log, later)
+        supervisor.train(trainer, self._log, later)
         with supervisor.breakable(trainer):
             results = trainer.results()
         if self.config.refit:
@@ -236,23 +289,28 @@ class Run(Answers):
     def _trainer(self, seeds: list[int], keep: list[int] | None = None) -> Trainer:
         """Build the trainer of a group, of its last training on everything if epochs are given, as its checkpoint says."""
         trainer = Trainer(self.task if keep is None else self.answering, seeds, self.fabric, keep=keep)
-        path = None if self.folder is None else self.folder.checkpoint(seeds, refit=keep is not None)
-        if path is not None and path.exists():
-            tensors, about = load_tensors(path)
-            check_same(about.get("config"), self.config, path)
-            if about.get("data") != self.fingerprint:
-                raise ValueError(f"{path} was trained on another graph than that of {self.folder}: start a new run")
+        if self.folder is None:
+            return trainer
+        saved = self.folder.checkpoint(seeds, refit=keep is not None).recover()
+        if saved is not None:
+            check_origin(saved.about, self.config, self.fingerprint, saved.path)
             try:
-                trainer.restore(tensors, about)
+                trainer.restore(saved.tensors, saved.about)
             except ValueError as error:
-                raise ValueError(f"{path} is damaged: {error}") from None
+                raise Damaged(f"{saved.path} is damaged: {error}") from None
+            self.remarks += [saved.remark] if saved.remark else []
+        if keep is None:
+            self._log = self.folder.log(seeds, trainer.epoch, None if saved is None else str(saved.about.get("log")))
         return trainer
 
     def _save(self, trainer: Trainer) -> None:
-        if self.folder is not None:
-            tensors, about = trainer.state()
-            about |= {"config": self.config.model_dump(), "data": self.fingerprint}
-            save_tensors(self.folder.checkpoint(trainer.seeds, refit=trainer.keep is not None), tensors, about)
+        trainer.check_finite()
+        if self.folder is None or self._log is None:
+            return
+        self._log.sync()
+        tensors, about = trainer.state()
+        about |= {"config": self.config.model_dump(), "data": self.fingerprint, "log": self._log.digest}
+        self.folder.checkpoint(trainer.seeds, refit=trainer.keep is not None).save(tensors, about)
 
     # --- what was learned --------------------------------------------------------------------------------------------
 
@@ -273,14 +331,14 @@ class Run(Answers):
         weights, _ = self.weights(seed)
         if weights is None:
             raise ValueError(f"seed {seed} has no weights")
-        with torch.random.fork_rng(devices=[]):
-            predictor = self.task.build_predictor()
-        for name, parameter in predictor.named_parameters():
-            if name not in weights or weights[name].shape != parameter.shape:
-                shape = tuple(weights[name].shape) if name in weights else None
-                raise ValueError(f"the weights of the run have {shape} for {name}, expected {tuple(parameter.shape)}")
+        predictor = build_predictor(self.task, seed, self.fabric.device)
+        parameters: dict[str, Tensor] = dict(predictor.named_parameters())
+        check_tensors(weights, parameters, f"the model of seed {seed}")
+        if not bool(finite_models(weights, 1).all()):
+            raise ValueError(f"the weights of seed {seed} are not finite")
+        for name, parameter in parameters.items():
             parameter.data = weights[name].to(self.fabric.device)
-        predictor = predictor.to(self.fabric.device).eval().requires_grad_(False)
+        predictor.eval().requires_grad_(False)
         if len(self.results) == len(self.seeds):  # it does not change any more
             self._predictors[seed] = predictor
         return predictor
@@ -334,61 +392,5 @@ def load_run(folder: str | Path, *, device: str | None = None) -> Run:
         config = Config.checked(config.model_dump() | {"device": device})
     run = Run(config, folder, files.graph(), split=files.split())
     if run.finished:
-        run.train()  # which reads the results
+        run._read_results()
     return run
-
-
-def _problem(config: Config, data: "Data | None", split: dict[str, Tensor] | None, device: torch.device) -> Task[Any]:
-    if data is None:
-        names = ("split_seed", "features", "labels", "source", "target", "weight")
-        data = as_data(config.data, **{name: getattr(config, name) for name in names})
-    elif split is None:  # not from a folder of ours
-        data = as_data(_plain(data, find_task(config.task)), split_seed=config.split_seed)
-    return find_task(config.task)(data, config, split=split, device=device)
-
-
-def _plain(data: "Data", task: type[Task[Any]]) -> "Data":
-    """Return a graph without targets that are no classes, unless the task needs them."""
-    y = data.get("y")
-    if task.needs_labels or y is None or (isinstance(y, Tensor) and y.ndim == 1 and not y.is_floating_point()):
-        return data
-    made = copy.copy(data)
-    made.y = None
-    return made
-
-
-def summarize(results: list[dict[str, Any]]) -> Summary:
-    """Return mean and standard deviation of each test score over seeds (0 for one seed)."""
-    names = results[0]["test"] if results else {}
-    columns = {name: [float(result["test"][name]) for result in results] for name in names}
-    return {name: (statistics.fmean(values), _deviation(values)) for name, values in columns.items()}
-
-
-def _deviation(values: list[float]) -> float:
-    if len(values) == 1:
-        return 0.0
-    return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
-
-
-def check_same(saved: Any, config: Config, path: Path) -> None:
-    """Raise if a checkpoint or run was written with other settings, and name the first that differs."""
-    if not isinstance(saved, dict):
-        raise ValueError(f"{path} does not say which settings it belongs to")
-    for name, value in config.model_dump().items():
-        before = saved.get(name, type(config).model_fields[name].default)
-        if before != value and name not in _MAY_CHANGE:
-            raise ValueError(
-                f"{path} was trained with {name} = {before!r}, but the config says {value!r}: "
-                "restore the config, or start a new run in another folder"
-            )
-
-
-def _fingerprint(data: "Data", split: dict[str, Tensor]) -> str:
-    """Return a hash of what is learned from: edges, weights, features, labels and who may see them."""
-    digest = hashlib.sha256()
-    names = ("edge_index", "edge_weight", "x", "y", "train_mask", "val_mask", "test_mask")
-    for name, value in [*((name, data.get(name)) for name in names), *sorted(split.items())]:
-        if isinstance(value, Tensor):
-            array = np.ascontiguousarray((value.to_dense() if value.layout != torch.strided else value).cpu().numpy())
-            digest.update(f"{name} {array.dtype} {array.shape} ".encode() + array.tobytes())
-    return digest.hexdigest()

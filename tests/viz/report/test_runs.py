@@ -1,13 +1,16 @@
 """What a run folder tells, finished or not: real runs, trained here."""
 
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from qgcn import metrics
+from qgcn.seals import seal_archive
 from qgcn.training import Config, Run
+from qgcn.training.folder import RunFolder
 from qgcn.viz.report.runs import read_run
 
 
@@ -107,9 +110,12 @@ def test_an_unfinished_run_is_told_as_far_as_it_got(copy, classified):
     assert len(bare.curves) == 2
 
 
-def test_a_line_cut_short_is_left_out(copy):
+def test_a_line_cut_short_is_left_out_of_a_run_that_is_not_finished(copy):
     path = copy / "metrics.jsonl"
     path.write_text(path.read_text()[:-20])
+    with pytest.raises(ValueError, match=r"metrics\.jsonl is damaged: lines are missing at its end"):
+        read_run(copy, umap=False)
+    (copy / "results.json").unlink()
     assert len(read_run(copy, umap=False).curves[1].epoch) == 29
 
 
@@ -137,14 +143,15 @@ def spoil(path, change):
     with np.load(path) as content:
         arrays = dict(content)
     change(arrays)
-    np.savez(path, **arrays)
+    path.write_bytes(seal_archive(partial(np.savez, **arrays)))
 
 
-def test_points_that_are_not_finite_are_left_out(copy):
-    def some(arrays):
-        arrays["points"][[2, 5]] = np.nan
-
-    spoil(copy / "embeddings" / "seed-0.npz", some)
+def test_points_that_are_not_finite_are_left_out(copy, monkeypatch):
+    """Those of a run that is not finished: no file holds such points."""
+    whole = RunFolder(copy).embedding(0)
+    points = whole.points.clone()
+    points[[2, 5]] = torch.nan
+    monkeypatch.setattr(RunFolder, "embedding", lambda *_: whole._replace(points=points))
     subject = read_run(copy, umap=False)
     assert subject.notices == ["2 of 240 points are not finite, the first that of node 2: they are left out of the views."]
     embedded = subject.embedded
@@ -154,19 +161,25 @@ def test_points_that_are_not_finite_are_left_out(copy):
     assert torch.isfinite(embedded.points).all()
     assert all(len(column.values) == 238 for column in embedded.columns)
 
-    def everything(arrays):
-        arrays["points"][:] = np.nan
-
-    spoil(copy / "embeddings" / "seed-0.npz", everything)
+    points[:] = torch.nan
     assert read_run(copy, umap=False).embedded is None
+
+
+def test_a_file_of_points_that_are_not_finite_is_refused(copy):
+    def some(arrays):
+        arrays["points"][[2, 5]] = np.nan
+
+    spoil(copy / "embeddings" / "seed-0.npz", some)
+    with pytest.raises(ValueError, match=r"seed-0\.npz is damaged: points holds numbers that are not finite"):
+        read_run(copy, umap=False)
 
 
 def test_damaged_files_are_named(copy):
     (copy / "embeddings" / "seed-0.npz").write_bytes(b"no zip")
-    with pytest.raises(ValueError, match=r"seed-0.npz is damaged or no embedding"):
+    with pytest.raises(ValueError, match=r"seed-0.npz has no checksum: it is damaged"):
         read_run(copy, umap=False)
     (copy / "results.json").write_text("{")
-    with pytest.raises(ValueError, match=r"results.json is damaged"):
+    with pytest.raises(ValueError, match=r"results.json has no checksum: it is damaged"):
         read_run(copy, umap=False)
 
 
