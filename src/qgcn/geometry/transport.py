@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from qgcn.geometry.ambient import check, inner, magnitude, pole, square
-from qgcn.geometry.chord import chord
+from qgcn.geometry.chord import separation
 from qgcn.numerics import cosh_root, sinhc_root
 
 __all__ = ["translate", "transport"]
@@ -60,16 +60,13 @@ def translate(x: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> T
 def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
     """Return the transported vector and where the points are connected.
 
-    ``<u, x> = 0``, so ``<u, y>`` is ``<u, y - x>`` and ``<u, y + x>``: the shorter of the two vectors is taken, which
-    makes the step from ``x`` to ``x`` exact and the step to nearly ``-x`` accurate. A disconnected ``y`` is replaced by
-    ``-y``: its chord, far before, is near then.
+    ``<u, x> = 0``, so of ``y`` its residual alone counts: see :class:`~qgcn.geometry.chord.Separation`. That makes the step from ``x``
+    to ``x`` exact. A disconnected ``y`` is replaced by ``-y``.
     """
-    c = chord(x, y, size, time_dim=time_dim)
-    connected = c.connected
-    target = torch.where(connected, y, -y)
-    across = c.far & connected
-    short = torch.addcmul(target, torch.where(across, 1, -1).to(x.dtype), x)
-    overlap = inner(u, short, time_dim=time_dim, keepdim=True)
-    # |beta| - <x, target> in units of |beta|: 2 + q/2 where near, -p/2 where far
-    room = torch.where(across, -c.square, 4 + c.square) / 2
-    return torch.addcmul(u, overlap / (size * room), x + target), connected
+    found = separation(x, y, size, time_dim=time_dim)
+    connected = found.chord.connected
+    side = torch.where(connected, found.side, -found.side)
+    overlap = -side * found.lever * inner(u, found.residual, time_dim=time_dim, keepdim=True)
+    # |beta| - <x, target> in units of |beta|
+    room = torch.where(side > 0, 4 + found.raw, -found.raw) / 2
+    return torch.addcmul(u, overlap / (size * room), torch.where(connected, x + y, x - y)), connected
