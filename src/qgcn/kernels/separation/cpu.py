@@ -11,20 +11,28 @@ from qgcn.kernels.backends import forced
 from qgcn.kernels.compiled import Library, threads_for
 from qgcn.numerics import limits
 
-__all__ = ["obstacle", "separate", "takes"]
+__all__ = ["MOST_COORDINATES", "obstacle", "separate", "takes"]
+
+MOST_COORDINATES: Final = 64
+"""Coordinates that a point may have: those of as many pairs as a vector has numbers are kept at hand."""
 
 _TYPES: Final = [c_void_p, c_void_p, c_int64, c_int32, c_int32, c_void_p, c_double, c_int32, *[c_void_p] * 6]
 _NAMES: Final = {torch.float32: "separate_float", torch.float64: "separate_double"}
 _LIBRARY: Final = Library(
-    Path(__file__).with_name("separation.cpp"), "-fopenmp", separate_float=_TYPES, separate_double=_TYPES
+    Path(__file__).with_name("separation.cpp"),
+    "-fopenmp",
+    f"-DMOST_COORDINATES={MOST_COORDINATES}",
+    separate_float=_TYPES,
+    separate_double=_TYPES,
 )
 obstacle = _LIBRARY.obstacle
 
 
 def takes(x: Tensor, size: Tensor) -> bool:
-    """Tell whether the compiled function takes these: real tensors on the CPU, one size for all."""
+    """Tell whether the compiled function takes these: real tensors on the CPU, few coordinates, one size."""
     real = type(x).__torch_dispatch__ is Tensor.__torch_dispatch__  # not a fake one, nor one that is being traced
-    return real and x.device.type == "cpu" and size.numel() == 1 and forced() in (None, "native") and obstacle() is None
+    fits = real and x.device.type == "cpu" and size.numel() == 1 and 0 < x.shape[-1] <= MOST_COORDINATES
+    return fits and forced() in (None, "native") and obstacle() is None
 
 
 def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...]:

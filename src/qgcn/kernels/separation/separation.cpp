@@ -1,6 +1,7 @@
-// How pairs of points are separated, on the CPU, in one pass over the memory. cpu.py compiles this file and says what the
-// arguments are; geometry/chord.py has the formulas.
+// How pairs of points are separated, on the CPU, in one pass over the memory: as many pairs at a time as a vector of the processor
+// has numbers. cpu.py compiles this file and says what the arguments are; geometry/chord.py has the formulas.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -8,9 +9,110 @@
 
 #include "../parallel.h"
 
+#define INLINE inline __attribute__((always_inline))
+
 namespace {
 
-constexpr int BLOCK = 128;  // pairs at a time: steps that run along coordinates take turns with steps that run along pairs
+constexpr int BYTES = 64;
+constexpr int64_t TASK = 16;  // vectors of pairs that a thread takes at a time
+
+// Numbers of one type, one for each of some pairs.
+template <class T>
+struct Types {
+    static constexpr int LANES = BYTES / sizeof(T);
+    using Integer = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+    typedef T Vec __attribute__((vector_size(BYTES)));
+    typedef Integer Bits __attribute__((vector_size(BYTES)));
+};
+
+template <class T>
+using Vec = typename Types<T>::Vec;
+template <class T>
+using Bits = typename Types<T>::Bits;
+
+template <class T>
+INLINE Vec<T> absolute(const Vec<T>& x) {
+    return x < 0 ? -x : x;
+}
+
+template <class T>
+INLINE Vec<T> root(const Vec<T>& x) {
+    Vec<T> r;
+    for (int i = 0; i < Types<T>::LANES; ++i) r[i] = std::sqrt(x[i]);
+    return r;
+}
+
+// The power of two nearest by ratio to positive numbers: their bits without the fraction.
+template <class T>
+INLINE Vec<T> nearest_power_of_two(const Vec<T>& x) {
+    constexpr int fraction = sizeof(T) == 4 ? 23 : 52;
+    const Vec<T> raised = static_cast<T>(M_SQRT2) * x;
+    Bits<T> bits;
+    std::memcpy(&bits, &raised, BYTES);
+    bits = bits >> fraction << fraction;
+    Vec<T> result;
+    std::memcpy(&result, &bits, BYTES);
+    return result;
+}
+
+// Turn rows into columns, in place: halves change places, then halves of halves.
+template <class T>
+INLINE void transpose(Vec<T>* rows) {
+    constexpr int n = Types<T>::LANES;
+    Bits<T> place;
+    for (int i = 0; i < n; ++i) place[i] = i;
+#pragma GCC unroll 4
+    for (int step = n / 2; step; step /= 2) {
+        const Bits<T> odd = (place & step) != 0;
+        const Bits<T> low = odd ? place + (n - step) : place, high = odd ? place + n : place + step;
+#pragma GCC unroll 16
+        for (int i = 0; i < n; ++i) {
+            if (i & step) continue;
+            const Vec<T> one = rows[i], two = rows[i + step];
+            rows[i] = __builtin_shuffle(one, two, low);
+            rows[i + step] = __builtin_shuffle(one, two, high);
+        }
+    }
+}
+
+// Points, one after the other, and how many there are.
+template <class T>
+struct Space {
+    int dim, time;
+    T size, cancelled;
+};
+
+// Read some coordinates of as many points as there are lanes; what lies beyond is not used, but must be there to be read.
+template <class T>
+INLINE void read(const T* from, int dim, int64_t points, int64_t numbers, Vec<T>* to) {
+    constexpr int n = Types<T>::LANES;
+    for (int i = 0; i < n; ++i) {
+        const int64_t at = std::min<int64_t>(i, points - 1) * dim, here = std::min<int64_t>(n, numbers - at);
+        if (here == n) {
+            std::memcpy(&to[i], from + at, BYTES);
+        } else {
+            to[i] = Vec<T>{};
+            for (int64_t k = 0; k < here; ++k) to[i][k] = from[at + k];
+        }
+    }
+    transpose<T>(to);
+}
+
+template <class T>
+INLINE void write(Vec<T>* from, int dim, int64_t points, int coordinates, T* to) {
+    transpose<T>(from);
+    for (int64_t i = 0; i < points; ++i) {
+        if (coordinates == Types<T>::LANES)
+            std::memcpy(to + i * dim, &from[i], BYTES);
+        else
+            for (int k = 0; k < coordinates; ++k) to[i * dim + k] = from[i][k];
+    }
+}
+
+template <class T>
+INLINE void put(const Vec<T>& from, int64_t points, T* to) {
+    std::memcpy(to, &from, sizeof(T) * points);
+}
 
 // The results: a number for each pair, and the residual.
 template <class T>
@@ -18,131 +120,83 @@ struct Results {
     T *value, *residual, *side, *lever, *drop, *ratio;
 };
 
-template <class T>
-struct Space {
-    int dim, time;
-    T size, cancelled;
-};
-
-// The power of two nearest by ratio to a positive number: its bits without the fraction.
-template <class T>
-inline T nearest_power_of_two(T x) {
-    using Integer = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    constexpr int fraction = sizeof(T) == 4 ? 23 : 52;
-    const T raised = static_cast<T>(M_SQRT2) * x;
-    Integer bits;
-    std::memcpy(&bits, &raised, sizeof(T));
-    bits = bits >> fraction << fraction;
-    T result;
-    std::memcpy(&result, &bits, sizeof(T));
-    return result;
-}
-
-template <class T>
-inline T dot(const T* x, const T* y, int count) {
-    T total = 0;
-#pragma omp simd reduction(+ : total)
-    for (int k = 0; k < count; ++k) total += x[k] * y[k];
-    return total;
-}
-
-// The difference of the squares of x and scale y, of their time and of their space part.
-template <class T>
-inline void differences(const Space<T>& in, const T* x, const T* y, T scale, T& time, T& space) {
-    T all = 0, late = 0;
-    const int begin = in.time, dim = in.dim;
-#pragma omp simd reduction(+ : all, late)
+// Separate up to as many pairs as there are lanes; `numbers` are left to be read from `x` and from `y`.
+template <class T, int MOST>
+INLINE void separate_some(const Space<T>& in, const T* x, const T* y, int64_t pairs, int64_t numbers, const Results<T>& to) {
+    constexpr int n = Types<T>::LANES;
+    const int dim = in.dim, time = in.time;
+    Vec<T> mine[MOST], theirs[MOST];
+    for (int k = 0; k < dim; k += n) {
+        read<T>(x + k, dim, pairs, numbers - k, mine + k);
+        read<T>(y + k, dim, pairs, numbers - k, theirs + k);
+    }
+    Vec<T> aligned{}, one{}, two{};
+    for (int k = 0; k < time; ++k) {
+        aligned += mine[k] * theirs[k];
+        one += mine[k] * mine[k];
+        two += theirs[k] * theirs[k];
+    }
+    const Vec<T> ones = Vec<T>{} + 1, side = aligned < 0 ? -ones : ones;
+    Vec<T> length = ones, other = ones, factor = ones;
+    if (time < dim) {
+        length = time == 1 ? absolute<T>(mine[0]) : root<T>(one);
+        other = time == 1 ? absolute<T>(theirs[0]) : root<T>(two);
+        factor = nearest_power_of_two<T>(length / other);
+    }
+    const Vec<T> scale = side * factor, total = length + factor * other;
+    Vec<T> early{}, late{};
     for (int k = 0; k < dim; ++k) {
-        const T other = scale * y[k], product = (x[k] - other) * (x[k] + other);
-        late += k < begin ? 0 : product;
-        all += k < begin ? product : 0;
+        const Vec<T> scaled = scale * theirs[k], sum = mine[k] + scaled;
+        mine[k] -= scaled;
+        theirs[k] = sum;
+        (k < time ? early : late) += mine[k] * sum;
     }
-    time = all;
-    space = late;
+    Vec<T> rise{}, turn{};
+    if (time < dim) {
+        rise = (late + in.size * (1 - factor * factor)) / total;
+        turn = early / (total * total);
+    }
+    const Vec<T> slope = rise / total;
+    early = late = Vec<T>{};
+    for (int k = 0; k < time; ++k) {
+        mine[k] = time == 1 && dim > 1 ? Vec<T>{} : mine[k] - turn * theirs[k];
+        early += mine[k] * mine[k];
+    }
+    for (int k = time; k < dim; ++k) {
+        mine[k] -= slope * theirs[k];
+        late += mine[k] * mine[k];
+    }
+    const Vec<T> gap = factor == 1 ? rise : length - other, drop = gap / length;
+    const Vec<T> lever = total / (2 * factor * length), weight = lever * (total / (2 * factor * other)) / in.size;
+    const Vec<T> ahead = drop * (gap / other) + weight * late, angle = weight * early, difference = ahead - angle;
+    const Vec<T> value = absolute<T>(difference) <= in.cancelled * (ahead + angle) ? Vec<T>{} : difference;
+    put<T>(value, pairs, to.value);
+    put<T>(side, pairs, to.side);
+    put<T>(lever, pairs, to.lever);
+    put<T>(drop, pairs, to.drop);
+    put<T>(length / other, pairs, to.ratio);
+    for (int k = 0; k < dim; k += n) write<T>(mine + k, dim, pairs, std::min(n, dim - k), to.residual + k);
 }
 
-// Write the residual: x - scale y less a part of x + scale y, one part in time and one in space. Return both squares.
-template <class T>
-inline void reduce(const Space<T>& in, const T* x, const T* y, T scale, T turn, T slope, T* out, T& time, T& space) {
-    T early = 0, late = 0;
-    const int begin = in.time, dim = in.dim;
-#pragma omp simd reduction(+ : early, late)
-    for (int k = 0; k < dim; ++k) {
-        const T other = scale * y[k], left = (x[k] - other) - (k < begin ? turn : slope) * (x[k] + other), square = left * left;
-        out[k] = left;
-        late += k < begin ? 0 : square;
-        early += k < begin ? square : 0;
-    }
-    time = early;
-    space = late;
-}
-
-template <class T>
-void round_block(const Space<T>& in, const T* x, const T* y, int count, const Results<T>& to) {
-    for (int i = 0; i < count; ++i) {
-        const int64_t at = static_cast<int64_t>(i) * in.dim;
-        T time, space;
-        to.side[i] = dot(x + at, y + at, in.dim) < 0 ? -1 : 1;
-        reduce<T>(in, x + at, y + at, to.side[i], 0, 0, to.residual + at, time, space);
-        to.value[i] = time / -in.size;
-        to.lever[i] = to.ratio[i] = 1;
-        to.drop[i] = 0;
-    }
-}
-
-template <class T>
-void block(const Space<T>& in, const T* x, const T* y, int count, const Results<T>& to) {
-    T length[BLOCK], other[BLOCK], aligned[BLOCK], factor[BLOCK], scale[BLOCK], total[BLOCK], turn[BLOCK], slope[BLOCK];
-    T gap[BLOCK], time[BLOCK], space[BLOCK];
-    const int64_t dim = in.dim;
-    const bool alone = in.time == 1;
-    for (int i = 0; i < count; ++i) {
-        const T *mine = x + i * dim, *theirs = y + i * dim;
-        aligned[i] = alone ? mine[0] * theirs[0] : dot(mine, theirs, in.time);
-        length[i] = alone ? std::fabs(mine[0]) : dot(mine, mine, in.time);
-        other[i] = alone ? std::fabs(theirs[0]) : dot(theirs, theirs, in.time);
-    }
-    for (int i = 0; i < count; ++i) {
-        length[i] = alone ? length[i] : std::sqrt(length[i]);
-        other[i] = alone ? other[i] : std::sqrt(other[i]);
-        to.ratio[i] = length[i] / other[i];
-        to.side[i] = aligned[i] < 0 ? -1 : 1;
-        factor[i] = nearest_power_of_two(to.ratio[i]);
-        scale[i] = to.side[i] * factor[i];
-        total[i] = length[i] + factor[i] * other[i];
-    }
-    for (int i = 0; i < count; ++i) differences(in, x + i * dim, y + i * dim, scale[i], time[i], space[i]);
-    for (int i = 0; i < count; ++i) {
-        const T rise = (space[i] + in.size * (1 - factor[i] * factor[i])) / total[i];
-        gap[i] = factor[i] == 1 ? rise : length[i] - other[i];
-        slope[i] = rise / total[i];
-        turn[i] = time[i] / (total[i] * total[i]);
-    }
-    for (int i = 0; i < count; ++i) {
-        T* out = to.residual + i * dim;
-        reduce(in, x + i * dim, y + i * dim, scale[i], turn[i], slope[i], out, time[i], space[i]);
-        if (alone) out[0] = 0;
-    }
-    for (int i = 0; i < count; ++i) {
-        const T lever = total[i] / (2 * factor[i] * length[i]), drop = gap[i] / length[i];
-        const T weight = lever * (total[i] / (2 * factor[i] * other[i])) / in.size;
-        const T ahead = drop * (gap[i] / other[i]) + weight * space[i], angle = alone ? 0 : weight * time[i];
-        const T value = ahead - angle;
-        to.value[i] = std::fabs(value) <= (alone ? 0 : in.cancelled) * (ahead + angle) ? 0 : value;
-        to.lever[i] = lever;
-        to.drop[i] = drop;
-    }
+template <class T, int MOST>
+void separate(const Space<T>& in, const T* x, const T* y, int64_t pairs, int threads, const Results<T>& all) {
+    constexpr int64_t n = Types<T>::LANES, share = n * TASK;
+    for_each((pairs + share - 1) / share, threads, [&](int64_t task) {
+        for (int64_t first = task * share; first < std::min(pairs, (task + 1) * share); first += n) {
+            const int64_t at = first * in.dim;
+            separate_some<T, MOST>(in, x + at, y + at, std::min(n, pairs - first), pairs * in.dim - at,
+                                   {all.value + first, all.residual + at, all.side + first, all.lever + first,
+                                    all.drop + first, all.ratio + first});
+        }
+    });
 }
 
 template <class T>
 void separate(const Space<T>& in, const T* x, const T* y, int64_t pairs, int threads, const Results<T>& all) {
-    for_each((pairs + BLOCK - 1) / BLOCK, threads, [&](int64_t task) {
-        const int64_t first = task * BLOCK, at = first * in.dim;
-        const int count = static_cast<int>(pairs - first < BLOCK ? pairs - first : BLOCK);
-        const Results<T> to{all.value + first, all.residual + at, all.side + first,
-                            all.lever + first, all.drop + first,  all.ratio + first};
-        (in.time == in.dim ? round_block<T> : block<T>)(in, x + at, y + at, count, to);
-    });
+    if (in.dim <= 16)
+        separate<T, 16>(in, x, y, pairs, threads, all);
+    else
+        separate<T, MOST_COORDINATES>(in, x, y, pairs, threads, all);
 }
 
 }  // namespace
