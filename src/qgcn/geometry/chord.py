@@ -38,17 +38,22 @@ from torch import Tensor
 from torch.autograd import Function
 
 from qgcn.geometry.ambient import flip_time
-from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, transformed
+from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, recorded, transformed
 
 __all__ = ["Chord", "Separation", "chord", "chord_between_all", "fuse", "separation"]
 
-Separate = Callable[[Tensor, Tensor, Tensor, int], tuple[Tensor, ...] | None]
+Separate = Callable[[Tensor, Tensor, Tensor, int, bool], tuple[Tensor, ...] | None]
 _FUSED: Final[list[Separate]] = []
 
 
 def fuse(function: Separate) -> None:
-    """Let a faster function find separations: it takes points of one shape, ``|beta|`` and the number of time dimensions, and
-    returns the fields of a :class:`Separation`, or ``None`` for arguments that are not for it."""
+    """Let a faster function find separations.
+
+    Args:
+        function: Takes points of one shape, ``|beta|``, the number of time dimensions, and whether more than the squared chord and
+            the side is wanted. Returns the fields of a :class:`Separation`, those that are not wanted with any value, or ``None``
+            for arguments that are not for it.
+    """
     _FUSED[:] = [function]
 
 
@@ -59,26 +64,28 @@ class Chord(NamedTuple):
     """Its square in units of ``|beta|``; ``q`` where it leads to ``y``, ``p`` where across."""
     across: Tensor
     """True where it leads to ``-y``."""
-
-    @property
-    def turned(self) -> Tensor:
-        """True where the other of ``y`` and ``-y`` is nearer."""
-        return self.raw < -2
+    space_like: bool
+    """Every chord is space-like: there is one time dimension, and space."""
 
     @property
     def square(self) -> Tensor:
         """The squared chord to the nearer of ``y`` and ``-y``: ``q`` where near, ``p`` where far; never below ``-2``."""
-        return torch.where(self.turned, -4 - self.raw, self.raw)
+        return self.raw if self.space_like else torch.where(self._turned, -4 - self.raw, self.raw)
 
     @property
     def far(self) -> Tensor:
         """True where the antipode ``-y`` is the nearer of the two: ``c < 0``."""
-        return self.turned ^ self.across
+        return self.across if self.space_like else self._turned ^ self.across
 
     @property
     def connected(self) -> Tensor:
         """True where a geodesic joins the points: ``c > -1``, that is ``p < 0``, beyond rounding."""
-        return ~(self.far & (self.square >= -limits(self.raw.dtype).antipode))
+        return ~self.across if self.space_like else ~(self.far & (self.square >= -limits(self.raw.dtype).antipode))
+
+    @property
+    def _turned(self) -> Tensor:
+        """True where the other of ``y`` and ``-y`` is nearer."""
+        return self.raw < -2
 
 
 class Separation(NamedTuple):
@@ -97,10 +104,6 @@ class Separation(NamedTuple):
     ratio: Tensor
     """``r / r'``."""
 
-    @property
-    def chord(self) -> Chord:
-        return Chord(self.raw, self.side < 0)
-
 
 class _Separation(Function):
     r"""See :class:`Separation`; the square and the residual are differentiable.
@@ -114,11 +117,7 @@ class _Separation(Function):
 
     @staticmethod
     def forward(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...]:
-        for fused in () if transformed() else _FUSED:
-            found = fused(x, y, size, time_dim)
-            if found is not None:
-                return found
-        return _round(x, y, size) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim)
+        return _fields(x, y, size, time_dim, whole=True)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, int], output: tuple[Tensor, ...]) -> None:
@@ -141,6 +140,15 @@ class _Separation(Function):
             scaled = to_residual / (lever * ratio)
             to_x = scaled if to_x is None else to_x + scaled
         return to_x, None if to_x is None else -side * ratio * to_x, to_size, None
+
+
+def _fields(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool) -> tuple[Tensor, ...]:
+    """Return the fields of a separation, found by the fastest function that takes the arguments."""
+    for fused in () if transformed() else _FUSED:
+        found = fused(x, y, size, time_dim, whole)
+        if found is not None:
+            return found
+    return _round(x, y, size) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim)
 
 
 def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...]:
@@ -187,15 +195,24 @@ def _round(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, ...]:
     return value, residual, side, one, torch.zeros_like(side), one.clone()
 
 
-def separation(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Separation:
-    """Return how ``x`` and ``y``, shapes ``(..., d)``, are separated, in units of ``size``, which is ``|beta|``."""
-    shape = torch.broadcast_shapes(x.shape, y.shape, (*size.shape[:-1], 1))
-    return Separation(*apply(_Separation, x.expand(shape), y.expand(shape), size, time_dim))
+def separation(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> tuple[Separation, Chord]:
+    """Return how ``x`` and ``y``, shapes ``(..., d)``, are separated, in units of ``size``, which is ``|beta|``; and the chord."""
+    found = Separation(*apply(_Separation, *_broadcast(x, y, size), size, time_dim))
+    return found, Chord(found.raw, found.side < 0, 1 == time_dim < x.shape[-1])
 
 
 def chord(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Chord:
     """Return the chord between ``x`` and ``y``, shapes ``(..., d)``, in units of ``size``, which is ``|beta|``."""
-    return separation(x, y, size, time_dim=time_dim).chord
+    if recorded(x, y, size):
+        return separation(x, y, size, time_dim=time_dim)[1]
+    raw, _, side, *_ = _fields(*_broadcast(x, y, size), size, time_dim, whole=False)
+    return Chord(raw, side < 0, 1 == time_dim < x.shape[-1])
+
+
+def _broadcast(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the points expanded to one shape, that of the sizes included."""
+    shape = torch.broadcast_shapes(x.shape, y.shape, (*size.shape[:-1], 1))
+    return x.expand(shape), y.expand(shape)
 
 
 def chord_between_all(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Chord:
@@ -217,20 +234,16 @@ def chord_between_all(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> C
 
     if time_dim == x.shape[-1]:
         near, opposite = (squared(x, other) / -size for other in (y, -y))
-        return Chord(torch.maximum(near, opposite), opposite > near)
+        return Chord(torch.maximum(near, opposite), opposite > near, space_like=False)
     (time_x, space_x), (time_y, space_y) = ((z[..., :time_dim], z[..., time_dim:]) for z in (x, y))
+    length_x, length_y = (torch.linalg.vector_norm(time, dim=-1, keepdim=True) for time in (time_x, time_y))
+    product, gap = length_x * length_y.mT, (length_x - length_y.mT).square()
     if time_dim == 1:  # divided by the coordinate, not by its length, both are on one sheet
-        lengths = time_x.abs(), time_y.abs().mT
-        value = squared(space_x / time_x, space_y / time_y)
         across = (time_x < 0) ^ (time_y < 0).mT
-        product = lengths[0] * lengths[1]
-        value = value * product / size
-    else:
-        length_x, length_y = (torch.linalg.vector_norm(time, dim=-1, keepdim=True) for time in (time_x, time_y))
-        lengths = length_x, length_y.mT
-        product = lengths[0] * lengths[1]
-        time_x, space_x, time_y, space_y = time_x / length_x, space_x / length_x, time_y / length_y, space_y / length_y
-        near, opposite = squared(time_x, time_y), squared(time_x, -time_y)
-        across = opposite < near
-        value = torch.where(across, squared(space_x, -space_y) - opposite, squared(space_x, space_y) - near) * product / size
-    return Chord(value + (lengths[0] - lengths[1]).square() / product, across)
+        return Chord(squared(space_x / time_x, space_y / time_y) * product / size + gap / product, across, space_like=True)
+    time_x, space_x, time_y, space_y = time_x / length_x, space_x / length_x, time_y / length_y, space_y / length_y
+    near, opposite = squared(time_x, time_y), squared(time_x, -time_y)
+    across = opposite < near
+    space = torch.where(across, squared(space_x, -space_y), squared(space_x, space_y)) * product / size
+    turn = torch.where(across, opposite, near) * product / size
+    return Chord(difference_or_zero(space + gap / product, turn), across, space_like=False)

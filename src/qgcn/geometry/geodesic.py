@@ -90,14 +90,14 @@ def logmap(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tens
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, x=x, y=y)
-    found = separation(x, y, magnitude(beta, x), time_dim=time_dim)
-    c = found.chord
+    found, c = separation(x, y, magnitude(beta, x), time_dim=time_dim)
     toward, across = _one_sided(c)
     # pi - angle over its sine; the sine is half the geometric mean of both chords
     across_scale = (math.pi + arc(across)) / ((-across * (4 + across)).sqrt() / 2)
-    scale = found.side * torch.where(c.far, across_scale, arc_over_sine(toward))
+    # of y - c x, with side * y = (1 - drop) x - lever * residual, nothing but the residual and a part of x are left
+    scale = -found.side * torch.where(c.far, across_scale, arc_over_sine(toward))
     velocity = torch.addcmul(scale * (found.drop + found.raw / 2) * x, scale * found.lever, found.residual)
-    return velocity.neg().masked_fill(~c.connected, torch.nan)
+    return velocity.masked_fill(~c.connected, torch.nan)
 
 
 def signed_sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -140,7 +140,7 @@ def dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor
     """
     check(time_dim, x=x, y=y)
     size = magnitude(beta, x)
-    return (size.sqrt() * _length(chord(x, y, size, time_dim=time_dim), 1 == time_dim < x.shape[-1])).squeeze(-1)
+    return (size.sqrt() * _length(chord(x, y, size, time_dim=time_dim))).squeeze(-1)
 
 
 def sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -168,7 +168,7 @@ def geodesic_dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) 
     check(time_dim, x=x, y=y)
     size = magnitude(beta, x)
     c = chord(x, y, size, time_dim=time_dim)
-    return torch.where(c.connected, size.sqrt() * _length(c, 1 == time_dim < x.shape[-1]), torch.nan).squeeze(-1)
+    return torch.where(c.connected, size.sqrt() * _length(c), torch.nan).squeeze(-1)
 
 
 def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -191,19 +191,13 @@ def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, t
             raise ValueError(f"{name} must have shape (..., N, d), got {tuple(points.shape)}")
     check(time_dim, x=x.unsqueeze(-2), y=y.unsqueeze(-3))
     size = magnitude(beta, x)
-    return size.sqrt() * _length(chord_between_all(x, y, size, time_dim=time_dim), 1 == time_dim < x.shape[-1])
+    return size.sqrt() * _length(chord_between_all(x, y, size, time_dim=time_dim))
 
 
-def _length(c: Chord, space_like: bool) -> Tensor:
-    """Return the length, in units of ``sqrt|beta|``, of the possibly broken geodesic that a chord belongs to.
-
-    With one time dimension and others, every chord is space-like.
-    """
-    if space_like:
-        length = arc(c.raw, space_like=True)
-        return torch.where(c.across, math.pi + length, length)
-    length = arc(c.square)
-    return torch.where(c.far, math.pi + length, length.abs())
+def _length(c: Chord) -> Tensor:
+    """Return the length, in units of ``sqrt|beta|``, of the possibly broken geodesic that a chord belongs to."""
+    length = arc(c.square, space_like=c.space_like)
+    return torch.where(c.far, math.pi + length, length if c.space_like else length.abs())
 
 
 def _one_sided(c: Chord) -> tuple[Tensor, Tensor]:

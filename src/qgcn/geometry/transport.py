@@ -63,8 +63,8 @@ def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int) -> 
     ``<u, x> = 0``, so of ``y`` its residual alone counts: see :class:`~qgcn.geometry.chord.Separation`. That makes the step from ``x``
     to ``x`` exact. A disconnected ``y`` is replaced by ``-y``.
     """
-    found = separation(x, y, size, time_dim=time_dim)
-    connected = found.chord.connected
+    found, c = separation(x, y, size, time_dim=time_dim)
+    connected = c.connected
     side = torch.where(connected, found.side, -found.side)
     overlap = -side * found.lever * inner(u, found.residual, time_dim=time_dim, keepdim=True)
     # |beta| - <x, target> in units of |beta|

@@ -5,16 +5,18 @@ Points are tuples of coordinates, each a number for every thread: so they stay i
 
 from typing import Final
 
+import torch
 import triton
 import triton.language as tl
 
-from qgcn.numerics import ARC_LIMIT, arc_polynomial
+from qgcn.numerics import ARC_LIMIT, arc_polynomial, limits
 
 __all__ = ["one_of", "push", "rows_of", "separation", "squared_length", "store_push", "store_rows", "zero_rows"]
 
 _POLYNOMIAL: Final = tl.constexpr(arc_polynomial())
 _DEGREE: Final = tl.constexpr(len(arc_polynomial()) - 1)
 _LIMIT: Final = tl.constexpr(ARC_LIMIT)
+_CANCELLED: Final = tl.constexpr(limits(torch.float32).cancelled)
 _PI: Final = tl.constexpr(3.141592653589793)
 _LARGE: Final = tl.constexpr(4096.0)  # above it c and its sine are the same number
 
@@ -35,18 +37,27 @@ def _chord(x, reach, y, y_reach, size, SHAPE: tl.constexpr, F: tl.constexpr):
     TIME: tl.constexpr = SHAPE[F][2]
     total = tl.zeros_like(x[FIRST])
     dot = tl.zeros_like(total)
+    turn = tl.zeros_like(total)
     for k in tl.static_range(TIME):
         dot = tl.fma(x[FIRST + k], y[FIRST + k], dot)
     side = tl.where(dot < 0, -1.0, 1.0)
     for k in tl.static_range(SIZE):
         w = tl.fma(-side, y[FIRST + k], x[FIRST + k])
-        total = tl.fma(-w if k < TIME else w, w, total)
+        if k < TIME:
+            turn = tl.fma(w, w, turn)
+        else:
+            total = tl.fma(w, w, total)
     gap = tl.zeros_like(total)
-    chord = total * (1.0 / size)
+    chord = (total - turn) * (1.0 / size)
     if TIME < SIZE:
         rise = reach[F] - y_reach[F]
+        weight = reach[F] * y_reach[F] * (1.0 / size)
         gap = (rise / reach[F]) * (rise / y_reach[F])
-        chord = tl.fma(chord, reach[F] * y_reach[F], gap)
+        ahead = tl.fma(total, weight, gap)
+        chord = tl.fma(-turn, weight, ahead)
+        if TIME > 1:
+            cancelled = tl.abs(chord) <= _CANCELLED * tl.fma(turn, weight, ahead)
+            chord = tl.where(cancelled, 0.0, chord)  # its sign means nothing
     return chord, side, gap, dot < 0
 
 

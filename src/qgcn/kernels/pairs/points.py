@@ -36,11 +36,12 @@ class Points:
         Their squared chord is ``r r' <X - Y, X - Y> / |beta| + (r - r')^2 / (r r')`` then: no term is larger than it has to be.
         Scaling rounds as storing the points did, so distances have the error that rounding the points gives them.
         """
-        reach = reach_of(x, layout)
         if not any(map(_reaches, layout)):
-            return cls(x.contiguous(), reach, sizes, layout)
-        parts = [x[:, first : first + size] / reach[:, f : f + 1] for f, (first, size, _) in enumerate(layout)]
-        return cls(torch.cat(parts, dim=1), reach, sizes, layout)
+            return cls(x.contiguous(), reach_of(x, layout), sizes, layout)
+        wide = x.double()  # so that scaling rounds once
+        reach = reach_of(wide, layout)
+        parts = [wide[:, first : first + size] / reach[:, f : f + 1] for f, (first, size, _) in enumerate(layout)]
+        return cls(torch.cat(parts, dim=1).to(x.dtype), reach.to(x.dtype), sizes, layout)
 
     def __len__(self) -> int:
         return len(self.x)

@@ -52,23 +52,25 @@ INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, 
         result.by_size = all(0);
         return result;
     }
-    Vec dot = all(0);
+    Vec dot = all(0), turn = all(0);
     for (int k = 0; k < time; ++k) dot += mine(k) * theirs(k);
     const Int across = dot < 0.0f;
     const Vec side = select(across, all(-1), all(1));
     for (int k = 0; k < time; ++k) {
         const Vec w = mine(k) - side * theirs(k);
-        total -= w * w;
+        turn += w * w;
     }
     for (int k = time; k < size; ++k) {
         const Vec w = mine(k) - side * theirs(k);
         total += w * w;
     }
-    Vec gap = all(0), chord = total * (1.0f / space.sizes[f]);
+    Vec gap = all(0), chord = (total - turn) * (1.0f / space.sizes[f]);
     if (time < size) {
-        const Vec rise = reach - y_reach;
+        const Vec rise = reach - y_reach, weight = reach * y_reach * (1.0f / space.sizes[f]);
         gap = (rise * inverse) * (rise * y_inverse);
-        chord = chord * (reach * y_reach) + gap;
+        const Vec ahead = total * weight + gap;
+        chord = ahead - turn * weight;
+        if (time > 1) chord = select(absolute(chord) <= CANCELLED * (ahead + turn * weight), all(0), chord);  // its sign means nothing
     }
     Int turned = across ^ across, far = across;
     Vec z;

@@ -12,9 +12,9 @@ from qgcn.kernels.separation import cpu
 __all__ = ["separate"]
 
 
-def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...] | None:
+def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, whole: bool) -> tuple[Tensor, ...] | None:
     """Return the fields of a separation, or ``None`` where the compiled function does not take the arguments."""
-    return cpu.separate(x, y, size, time_dim) if cpu.takes(x, size) else None
+    return cpu.separate(x, y, size, time_dim, whole=whole) if cpu.takes(x, size) else None
 
 
 chord.fuse(separate)

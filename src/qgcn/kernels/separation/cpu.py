@@ -35,7 +35,7 @@ def takes(x: Tensor, size: Tensor) -> bool:
     return fits and forced() in (None, "native") and obstacle() is None
 
 
-def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...]:
+def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool = True) -> tuple[Tensor, ...]:
     """Return the fields of a :class:`~qgcn.geometry.chord.Separation`.
 
     Args:
@@ -43,12 +43,15 @@ def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor,
         y: Points, the same shape and type.
         size: ``|beta|``, one number.
         time_dim: Number of leading negative coordinates.
+        whole: Return all fields; otherwise all but the squared chord and the side are empty (default: ``True``).
     """
     x, y = x.contiguous(), y.contiguous()
     pairs, dim = x.numel() // x.shape[-1], x.shape[-1]
     one = (*x.shape[:-1], 1)
-    value, side, lever, drop, ratio = (x.new_empty(one) for _ in range(5))
-    found = value, x.new_empty(x.shape), side, lever, drop, ratio
+    empty = x.new_empty(0)
+    value, side = x.new_empty(one), x.new_empty(one)
+    residual, lever, drop, ratio = (x.new_empty(shape) if whole else empty for shape in (x.shape, one, one, one))
+    found = value, residual, side, lever, drop, ratio
     inputs = x.data_ptr(), y.data_ptr(), pairs, dim, time_dim, size.data_ptr(), limits(x.dtype).cancelled
-    _LIBRARY.call(_NAMES[x.dtype], *inputs, threads_for(pairs * dim // 2), *(each.data_ptr() for each in found))
+    _LIBRARY.call(_NAMES[x.dtype], *inputs, threads_for(pairs * dim // 2), *(each.data_ptr() or None for each in found))
     return found

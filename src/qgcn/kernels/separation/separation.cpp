@@ -75,7 +75,6 @@ INLINE void transpose(Vec<T>* rows) {
     }
 }
 
-// Points, one after the other, and how many there are.
 template <class T>
 struct Space {
     int dim, time;
@@ -114,7 +113,7 @@ INLINE void put(const Vec<T>& from, int64_t points, T* to) {
     std::memcpy(to, &from, sizeof(T) * points);
 }
 
-// The results: a number for each pair, and the residual.
+// The results: a number for each pair, and the residual; without one, the value and the side alone.
 template <class T>
 struct Results {
     T *value, *residual, *side, *lever, *drop, *ratio;
@@ -172,6 +171,7 @@ INLINE void separate_some(const Space<T>& in, const T* x, const T* y, int64_t pa
     const Vec<T> value = absolute<T>(difference) <= in.cancelled * (ahead + angle) ? Vec<T>{} : difference;
     put<T>(value, pairs, to.value);
     put<T>(side, pairs, to.side);
+    if (to.residual == nullptr) return;
     put<T>(lever, pairs, to.lever);
     put<T>(drop, pairs, to.drop);
     put<T>(length / other, pairs, to.ratio);
@@ -185,8 +185,8 @@ void separate(const Space<T>& in, const T* x, const T* y, int64_t pairs, int thr
         for (int64_t first = task * share; first < std::min(pairs, (task + 1) * share); first += n) {
             const int64_t at = first * in.dim;
             separate_some<T, MOST>(in, x + at, y + at, std::min(n, pairs - first), pairs * in.dim - at,
-                                   {all.value + first, all.residual + at, all.side + first, all.lever + first,
-                                    all.drop + first, all.ratio + first});
+                                   {all.value + first, all.residual ? all.residual + at : nullptr, all.side + first,
+                                    all.lever + first, all.drop + first, all.ratio + first});
         }
     });
 }
