@@ -23,11 +23,12 @@ manifold :math:`r^2 - r'^2 = |s|^2 - |s'|^2`, so that
 .. math:: r - r' = \frac{(s - s')\cdot(s + s')}{r + r'}, \qquad
     s - \lambda s' = \frac{r + r'}{2r'}\Bigl(s - s' - \frac{r - r'}{r + r'}\,(s + s')\Bigr),
 
-and likewise for the time part with the difference of *its* squares. Only differences of coordinates are taken. Their rounding is
-relative to how far the points are apart, not to how far out they are: no length of a time part is ever subtracted from another.
+and likewise for the time part with the difference of *its* squares. Only coordinates are subtracted from each other, and that
+rounds relative to how far the points are apart, not to how far out they are. The length of a time part counts relative to
+itself only: a point that has drifted off the manifold is read as what its space part and the direction of its time part say.
 
-If one point is much further out, it is first brought near the other by the power of two nearest to :math:`\lambda`, which does not
-round.
+If one point is much further out, it is first brought near the other by the power of two nearest to :math:`\lambda`, which does
+not round.
 """
 
 from collections.abc import Callable
@@ -50,9 +51,9 @@ def fuse(function: Separate) -> None:
     """Let a faster function find separations.
 
     Args:
-        function: Takes points of one shape, ``|beta|``, the number of time dimensions, and whether more than the squared chord and
-            the side is wanted. Returns the fields of a :class:`Separation`, those that are not wanted with any value, or ``None``
-            for arguments that are not for it.
+        function: Takes points of one shape, ``|beta|``, the number of time dimensions, and whether more than the squared
+            chord and the side is wanted. Returns the fields of a :class:`Separation`, those that are not wanted empty, or
+            ``None`` for arguments that are not for it.
     """
     _FUSED[:] = [function]
 
@@ -189,7 +190,8 @@ def _reach(x: Tensor, y: Tensor, time_dim: int) -> tuple[Tensor, Tensor, Tensor]
 def _round(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, ...]:
     """Return the fields of a separation on a sphere, where no point is further out and every chord is time-like."""
     side = torch.where((x * y).sum(-1, keepdim=True) < 0, -1, 1).to(x.dtype)
-    residual = torch.addcmul(x, side, y, value=-1)
+    residual, sums = torch.addcmul(x, side, y, value=-1), torch.addcmul(x, side, y)
+    residual.addcmul_((residual * sums).sum(-1, keepdim=True) / (4 * size), sums, value=-1)
     value = residual.square().sum(-1, keepdim=True) / -size
     one = torch.ones_like(side)
     return value, residual, side, one, torch.zeros_like(side), one.clone()

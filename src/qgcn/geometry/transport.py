@@ -58,15 +58,25 @@ def translate(x: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> T
 
 
 def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
-    """Return the transported vector and where the points are connected.
+    r"""Return the transported vector and where the points are connected.
 
-    ``<u, x> = 0``, so of ``y`` its residual alone counts: see :class:`~qgcn.geometry.chord.Separation`. That makes the step from ``x``
-    to ``x`` exact. A disconnected ``y`` is replaced by ``-y``.
+    ``<u, x> = 0``, so of ``y`` its residual ``w`` alone counts: see :class:`~qgcn.geometry.chord.Separation`. Far out ``u`` is
+    nearly a multiple of ``x``, whose product with ``w`` is known: that multiple is taken off before the products are summed.
+    A disconnected ``y`` is replaced by ``-y``.
     """
     found, c = separation(x, y, size, time_dim=time_dim)
     connected = c.connected
+    part = _part_along(x, u, time_dim)
+    rest = inner(torch.addcmul(u, part, x, value=-1), found.residual, time_dim=time_dim, keepdim=True)
     side = torch.where(connected, found.side, -found.side)
-    overlap = -side * found.lever * inner(u, found.residual, time_dim=time_dim, keepdim=True)
+    overlap = -side * torch.addcmul(found.lever * rest, part * size, found.drop + found.raw / 2)  # <u, target>
     # |beta| - <x, target> in units of |beta|
     room = torch.where(side > 0, 4 + found.raw, -found.raw) / 2
     return torch.addcmul(u, overlap / (size * room), torch.where(connected, x + y, x - y)), connected
+
+
+@torch.no_grad()
+def _part_along(x: Tensor, u: Tensor, time_dim: int) -> Tensor:
+    """Return the multiple of ``x`` whose time part is that of ``u`` along ``x``; a constant, on which no result depends."""
+    time = x[..., :time_dim]
+    return (u[..., :time_dim] * time).sum(-1, keepdim=True) / time.square().sum(-1, keepdim=True)

@@ -19,8 +19,8 @@ class Limits:
     second power of its inverse, which gradients contain, can still be represented."""
 
     cancelled: float
-    """Relative size of the difference of two positive numbers against their sum under which it is zero: the rounding error of two
-    sums of squares."""
+    """Relative size of the difference of two positive numbers against their sum under which it is zero: the rounding error
+    of two sums of squares."""
 
     norm: float
     """Norm below which a vector has no direction: its square is the smallest normal number, and the gradient of

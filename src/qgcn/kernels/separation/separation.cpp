@@ -78,7 +78,7 @@ INLINE void transpose(Vec<T>* rows) {
 template <class T>
 struct Space {
     int dim, time;
-    T size, cancelled;
+    T size, root, cancelled;
 };
 
 // Read some coordinates of as many points as there are lanes; what lies beyond is not used, but must be there to be read.
@@ -136,7 +136,7 @@ INLINE void separate_some(const Space<T>& in, const T* x, const T* y, int64_t pa
         two += theirs[k] * theirs[k];
     }
     const Vec<T> ones = Vec<T>{} + 1, side = aligned < 0 ? -ones : ones;
-    Vec<T> length = ones, other = ones, factor = ones;
+    Vec<T> length = ones * in.root, other = length, factor = ones;
     if (time < dim) {
         length = time == 1 ? absolute<T>(mine[0]) : root<T>(one);
         other = time == 1 ? absolute<T>(theirs[0]) : root<T>(two);
@@ -150,12 +150,8 @@ INLINE void separate_some(const Space<T>& in, const T* x, const T* y, int64_t pa
         theirs[k] = sum;
         (k < time ? early : late) += mine[k] * sum;
     }
-    Vec<T> rise{}, turn{};
-    if (time < dim) {
-        rise = (late + in.size * (1 - factor * factor)) / total;
-        turn = early / (total * total);
-    }
-    const Vec<T> slope = rise / total;
+    const Vec<T> rise = (late + in.size * (1 - factor * factor)) / total;
+    const Vec<T> slope = rise / total, turn = early / (total * total);
     early = late = Vec<T>{};
     for (int k = 0; k < time; ++k) {
         mine[k] = time == 1 && dim > 1 ? Vec<T>{} : mine[k] - turn * theirs[k];
@@ -168,7 +164,8 @@ INLINE void separate_some(const Space<T>& in, const T* x, const T* y, int64_t pa
     const Vec<T> gap = factor == 1 ? rise : length - other, drop = gap / length;
     const Vec<T> lever = total / (2 * factor * length), weight = lever * (total / (2 * factor * other)) / in.size;
     const Vec<T> ahead = drop * (gap / other) + weight * late, angle = weight * early, difference = ahead - angle;
-    const Vec<T> value = absolute<T>(difference) <= in.cancelled * (ahead + angle) ? Vec<T>{} : difference;
+    Vec<T> value = difference;
+    if (1 < time && time < dim) value = absolute<T>(difference) <= in.cancelled * (ahead + angle) ? Vec<T>{} : difference;
     put<T>(value, pairs, to.value);
     put<T>(side, pairs, to.side);
     if (to.residual == nullptr) return;
@@ -205,14 +202,14 @@ extern "C" {
 
 void separate_float(const float* x, const float* y, int64_t pairs, int32_t dim, int32_t time, const float* size, double cancelled,
                     int32_t threads, float* value, float* residual, float* side, float* lever, float* drop, float* ratio) {
-    separate<float>({dim, time, *size, static_cast<float>(cancelled)}, x, y, pairs, threads,
+    separate<float>({dim, time, *size, std::sqrt(*size), static_cast<float>(cancelled)}, x, y, pairs, threads,
                     {value, residual, side, lever, drop, ratio});
 }
 
 void separate_double(const double* x, const double* y, int64_t pairs, int32_t dim, int32_t time, const double* size,
                      double cancelled, int32_t threads, double* value, double* residual, double* side, double* lever,
                      double* drop, double* ratio) {
-    separate<double>({dim, time, *size, cancelled}, x, y, pairs, threads, {value, residual, side, lever, drop, ratio});
+    separate<double>({dim, time, *size, std::sqrt(*size), cancelled}, x, y, pairs, threads, {value, residual, side, lever, drop, ratio});
 }
 
 }  // extern "C"
