@@ -160,12 +160,12 @@ def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor
     residual, sums = torch.addcmul(x, scale, y, value=-1), torch.addcmul(x, scale, y)
     products = residual * sums
     rise = torch.addcmul(products[..., time_dim:].sum(-1, keepdim=True), size, 1 - factor.square()) / total  # r - factor r'
-    residual[..., time_dim:].addcmul_(rise / total, sums[..., time_dim:], value=-1)
+    residual[..., time_dim:].sub_(rise / total * sums[..., time_dim:])  # addcmul_ has no rule under vmap
     if time_dim == 1:
         residual[..., :1] = 0
     else:
         turn = products[..., :time_dim].sum(-1, keepdim=True) / total.square()
-        residual[..., :time_dim].addcmul_(turn, sums[..., :time_dim], value=-1)
+        residual[..., :time_dim].sub_(turn * sums[..., :time_dim])
     gap = torch.where(factor == 1, rise, length - other)
     drop, lever = gap / length, total / (2 * factor * length)
     squares = residual.square()
@@ -191,14 +191,14 @@ def _round(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, ...]:
     """Return the fields of a separation on a sphere, where no point is further out and every chord is time-like."""
     side = torch.where((x * y).sum(-1, keepdim=True) < 0, -1, 1).to(x.dtype)
     residual, sums = torch.addcmul(x, side, y, value=-1), torch.addcmul(x, side, y)
-    residual.addcmul_((residual * sums).sum(-1, keepdim=True) / (4 * size), sums, value=-1)
+    residual = residual - (residual * sums).sum(-1, keepdim=True) / (4 * size) * sums
     value = residual.square().sum(-1, keepdim=True) / -size
     one = torch.ones_like(side)
     return value, residual, side, one, torch.zeros_like(side), one.clone()
 
 
 def separation(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> tuple[Separation, Chord]:
-    """Return how ``x`` and ``y``, shapes ``(..., d)``, are separated, in units of ``size``, which is ``|beta|``; and the chord."""
+    """Return how ``x`` and ``y``, shapes ``(..., d)``, are separated, and their chord, in units of ``size``, ``|beta|``."""
     found = Separation(*apply(_Separation, *_broadcast(x, y, size), size, time_dim))
     return found, Chord(found.raw, found.side < 0, 1 == time_dim < x.shape[-1])
 
@@ -221,8 +221,8 @@ def chord_between_all(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> C
     """Return the chord from every ``x`` to every ``y``, fields of shape ``(..., N, M)``, without a ``(N, M, d)`` tensor.
 
     Points are scaled to equally long time parts before they are subtracted, which rounds them: the distance has the error that
-    rounding the points themselves gives it, however far out they are. ``torch.cdist`` subtracts directly; its matrix-product mode,
-    which would lose the accuracy that the difference is there for, is switched off.
+    rounding the points themselves gives it, however far out they are. ``torch.cdist`` subtracts directly; its matrix-product
+    mode, which would lose the accuracy that the difference is there for, is switched off.
 
     Args:
         x: Points, shape ``(..., N, d)``.
