@@ -79,4 +79,5 @@ def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int) -> 
 def _part_along(x: Tensor, u: Tensor, time_dim: int) -> Tensor:
     """Return the multiple of ``x`` whose time part is that of ``u`` along ``x``; a constant, on which no result depends."""
     time = x[..., :time_dim]
-    return (u[..., :time_dim] * time).sum(-1, keepdim=True) / time.square().sum(-1, keepdim=True)
+    inverse = time / time.square().sum(-1, keepdim=True)  # first: the product of the two could overflow
+    return (u[..., :time_dim] * inverse).sum(-1, keepdim=True)
