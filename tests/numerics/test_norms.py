@@ -63,3 +63,11 @@ def test_safe_sqrt_is_zero_with_zero_slope_at_zero():
     torch.testing.assert_close(value, torch.tensor([0.0, 1e-15, 2.0], dtype=torch.float64))
     (slope,) = torch.autograd.grad(value.sum(), x)
     torch.testing.assert_close(slope, torch.tensor([0.0, 5e14, 0.25], dtype=torch.float64))
+
+
+def test_norms_and_directions_are_taken_over_the_last_axis():
+    x = torch.arange(24.0).reshape(2, 3, 4) + 1
+    norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
+    torch.testing.assert_close(numerics.safe_norm(x), norm)
+    torch.testing.assert_close(numerics.unit_or_axis(x), x / norm)
+    assert numerics.unit_or_axis(torch.zeros(2, 3, 4)).tolist() == [[[1.0, 0.0, 0.0, 0.0]] * 3] * 2

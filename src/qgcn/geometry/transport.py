@@ -66,10 +66,13 @@ def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int) -> 
     """
     found, c = separation(x, y, size, time_dim=time_dim)
     connected = c.connected
-    part = _part_along(x, u, time_dim)
-    rest = inner(torch.addcmul(u, part, x, value=-1), found.residual, time_dim=time_dim, keepdim=True)
     side = torch.where(connected, found.side, -found.side)
-    overlap = -side * torch.addcmul(found.lever * rest, part * size, found.drop + found.raw / 2)  # <u, target>
+    if time_dim == x.shape[-1]:  # on a sphere nothing of u is along x
+        overlap = -side * inner(u, found.residual, time_dim=time_dim, keepdim=True)
+    else:
+        part = _part_along(x, u, time_dim)
+        rest = inner(torch.addcmul(u, part, x, value=-1), found.residual, time_dim=time_dim, keepdim=True)
+        overlap = -side * torch.addcmul(found.lever * rest, part * size, found.drop + found.raw / 2)  # <u, target>
     # |beta| - <x, target> in units of |beta|
     room = torch.where(side > 0, 4 + found.raw, -found.raw) / 2
     return torch.addcmul(u, overlap / (size * room), torch.where(connected, x + y, x - y)), connected
@@ -79,5 +82,7 @@ def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int) -> 
 def _part_along(x: Tensor, u: Tensor, time_dim: int) -> Tensor:
     """Return the multiple of ``x`` whose time part is that of ``u`` along ``x``; a constant, on which no result depends."""
     time = x[..., :time_dim]
+    if time_dim == 1:
+        return u[..., :1] / time
     inverse = time / time.square().sum(-1, keepdim=True)  # first: the product of the two could overflow
     return (u[..., :time_dim] * inverse).sum(-1, keepdim=True)
