@@ -34,15 +34,9 @@ def length(x):
 
 
 def cosine(x, y, B, t):
-    """Return ``c`` from the chord to ``y`` or to ``-y``, one point scaled to the other's size by a power of two.
-
-    For points of the manifold that is ``-<x, y> / B`` whatever the scale. Rounded points are off the manifold, and what a
-    formula says of them depends on how it is written: this is how the package writes it, in 50 digits.
-    """
-    ratio = length(x[:t]) / length(y[:t])
-    scaling = mp.mpf(2) ** mp.floor(mp.log(ratio, 2) + mp.mpf(1) / 2)
-    near, across = (((1 - scaling) ** 2 + inner(w, w, t) / B) / scaling for w in (add(x, y, -scaling), add(x, y, scaling)))
-    return 1 + near / 2 if near >= across else -1 - across / 2
+    """Return ``c`` of two points; a rounded point is off the manifold, and is read as what its space part and the direction of
+    its time part say."""
+    return -inner(project(x, B, t), project(y, B, t), t) / B
 
 
 def angle(c):
@@ -71,6 +65,7 @@ def expmap(x, v, B, t):
 
 
 def logmap(x, y, B, t):
+    x, y = project(x, B, t), project(y, B, t)
     c = cosine(x, y, B, t)
     if c <= -1:
         return None
@@ -81,12 +76,14 @@ def logmap(x, y, B, t):
 
 
 def transport(x, y, u, B, t):
-    """Transport along the geodesic; ``<u, x>`` is taken as zero, which rounded inputs only nearly have."""
+    """Transport along the geodesic; ``u`` is made tangent by changing its time part along that of ``x``."""
+    x, y = project(x, B, t), project(y, B, t)
+    missing = inner(u, x, t) / mp.fsum(a * a for a in x[:t])
+    u = add(u[:t], x[:t], missing) + u[t:]
     c = cosine(x, y, B, t)
     if c <= -1:
         y, c = scale(-1, y), -c
-    overlap = inner(u, add(y, x, -1 if c >= 0 else 1), t)
-    return add(u, add(x, y), overlap / (B * (1 + c)))
+    return add(u, add(x, y), inner(u, y, t) / (B * (1 + c)))
 
 
 def project(x, B, t):

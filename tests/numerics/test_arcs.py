@@ -72,12 +72,3 @@ def test_arc_polynomial_equals_arc_over_sine_to_the_rounding_of_float32():
     for coefficient in reversed(numerics.arc_polynomial()):
         value = value * q + coefficient
     torch.testing.assert_close(value, numerics.arc_over_sine(q), rtol=0, atol=2e-8)
-
-
-@pytest.mark.parametrize(("space_like", "lowest"), [(False, -2.0), (True, 0.0)])
-def test_clip_chord_raises_to_the_bound_and_lets_the_gradient_through(space_like, lowest):
-    r = torch.tensor([lowest - 1, lowest, lowest + 1], requires_grad=True)
-    clipped = numerics.clip_chord(r, space_like=space_like)
-    torch.testing.assert_close(clipped, torch.tensor([lowest, lowest, lowest + 1]), rtol=0, atol=0)
-    (gradient,) = torch.autograd.grad(clipped.sum(), r)
-    assert torch.equal(gradient, torch.ones(3))

@@ -29,3 +29,9 @@ def test_positive_or_nan_marks_a_wrong_sign():
     result = numerics.positive_or_nan(torch.tensor([1.0, 0.0, -1.0]))
     assert result[0] == 1
     assert result[1:].isnan().all()
+
+
+@pytest.mark.parametrize("beta", [-1.1e6, -1e7, -0.9e-6, -1e-7])
+def test_free_parameter_refuses_what_lies_outside_on_either_side(beta):
+    with pytest.raises(ValueError, match="a learnable beta must lie in"):
+        numerics.free_parameter(beta)

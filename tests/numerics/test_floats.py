@@ -18,3 +18,4 @@ def test_limits_are_those_their_docstrings_state(dtype):
     assert found.norm**2 == pytest.approx(info.tiny, rel=1e-15)
     assert (torch.tensor(found.norm, dtype=dtype) ** -2).isfinite()  # the gradient of x / |x|, squared
     assert found.null == 64 * info.eps
+    assert found.cancelled == 8 * info.eps

@@ -53,3 +53,14 @@ def test_functions_work_under_vmap_and_func_grad():
     z = torch.linspace(-2, 2, 9, dtype=torch.float64)
     slope = torch.func.vmap(torch.func.grad(numerics.cosh_root))(z)
     torch.testing.assert_close(slope, numerics.sinhc_root(z) / 2)
+
+
+def test_recorded_tells_whether_a_derivative_may_be_asked_for():
+    plain, leaf = torch.zeros(2), torch.zeros(2, requires_grad=True)
+    assert not numerics.recorded(plain, 1.0)
+    assert numerics.recorded(plain, leaf)
+    with torch.no_grad():
+        assert not numerics.recorded(plain, leaf)
+    seen = []
+    torch.func.vmap(lambda value: seen.append(numerics.recorded(value)) or value)(plain)
+    assert seen == [True]

@@ -2,168 +2,227 @@ r"""The chord between two points, from which distances, logarithms and transport
 
 With :math:`c = -\langle x, y\rangle / |\beta|` the chord to ``y`` and the chord to its antipode ``-y`` have the squares
 
-.. math:: q = \langle x-y, x-y\rangle/|\beta| = 2(c-1), \qquad p = \langle x+y, x+y\rangle/|\beta| = -2(c+1).
+.. math:: q = \langle x-y, x-y\rangle/|\beta| = 2(c-1), \qquad p = \langle x+y, x+y\rangle/|\beta| = -2(c+1) = -4-q.
 
 ``q`` is accurate near :math:`c = 1` (coincidence and null separation), ``p`` near :math:`c = -1` (the edge of what a
-geodesic can reach), ``c`` itself near neither. So every map works with the chord to the nearer of the two.
+geodesic can reach), ``c`` itself near neither. The chord is taken to the one of the two whose time part points the same way.
 
-The error of :math:`\langle w, w\rangle` is rounding relative to the Euclidean :math:`|w|^2`. If one point is much further out
-than the other, the difference is as long as the longer one, and its square swamps ``q``. Both points being on the manifold,
-one of them can be scaled first:
+The square of a difference cancels far out: its space and its time part are each as large as :math:`|x|^2`. Both points being
+on the manifold, one of them can be scaled first:
 
 .. math:: q = \bigl((1-\lambda)^2 + \langle x-\lambda y, x-\lambda y\rangle/|\beta|\bigr) / \lambda
     \qquad\text{for every }\lambda > 0.
 
-With the power of two nearest to :math:`|x|/|y|` nothing is lost by scaling, points equally far out are simply subtracted,
-and others are as accurate as ``c`` would be.
+With :math:`\lambda = r/r'`, the ratio of the lengths of the time parts, the two time parts become equally long. What is left of
+the difference is the *residual*: how the points differ in space, seen from the centre, and by the angle of their time parts.
+For one time dimension no angle is left, and every term is positive.
+
+The residual itself must not be a difference of large numbers, and :math:`r - r'` must not be one either. For points of the
+manifold :math:`r^2 - r'^2 = |s|^2 - |s'|^2`, so that
+
+.. math:: r - r' = \frac{(s - s')\cdot(s + s')}{r + r'}, \qquad
+    s - \lambda s' = \frac{r + r'}{2r'}\Bigl(s - s' - \frac{r - r'}{r + r'}\,(s + s')\Bigr),
+
+and likewise for the time part with the difference of *its* squares. Only coordinates are subtracted from each other, and that
+rounds relative to how far the points are apart, not to how far out they are. The length of a time part counts relative to
+itself only: a point that has drifted off the manifold is read as what its space part and the direction of its time part say.
+
+If one point is much further out, it is first brought near the other by the power of two nearest to :math:`\lambda`, which does
+not round.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from qgcn.geometry.ambient import flip_time, signs
-from qgcn.numerics import apply, clip_chord, limits, nearest_power_of_two
+from qgcn.geometry.ambient import flip_time
+from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, recorded, transformed
 
-__all__ = ["Chord", "chord", "chord_between_all"]
+__all__ = ["Chord", "Separation", "chord", "chord_between_all", "fuse", "separation"]
+
+Separate = Callable[[Tensor, Tensor, Tensor, int, bool], tuple[Tensor, ...] | None]
+_FUSED: Final[list[Separate]] = []
+
+
+def fuse(function: Separate) -> None:
+    """Let a faster function find separations.
+
+    Args:
+        function: Takes points of one shape, ``|beta|``, the number of time dimensions, and whether more than the squared
+            chord and the side is wanted. Returns the fields of a :class:`Separation`, those that are not wanted empty, or
+            ``None`` for arguments that are not for it.
+    """
+    _FUSED[:] = [function]
 
 
 class Chord(NamedTuple):
-    """The squared chord from ``x`` to the nearer of ``y`` and ``-y``; fields of shape ``(..., 1)``."""
+    """The squared chord from ``x`` to ``y`` or to ``-y``, whichever has the time part that points the same way."""
 
-    square: Tensor
-    """Its square in units of ``|beta|``: ``q`` where near, ``p`` where far; never below ``-2``."""
-    far: Tensor
-    """True where the antipode ``-y`` is the nearer of the two: ``c < 0``."""
+    raw: Tensor
+    """Its square in units of ``|beta|``; ``q`` where it leads to ``y``, ``p`` where across."""
+    across: Tensor
+    """True where it leads to ``-y``."""
+    space_like: bool
+    """Every chord is space-like: there is one time dimension, and space."""
+
+    @property
+    def square(self) -> Tensor:
+        """The squared chord to the nearer of ``y`` and ``-y``: ``q`` where near, ``p`` where far; never below ``-2``."""
+        return self.raw if self.space_like else torch.where(self._turned, -4 - self.raw, self.raw)
+
+    @property
+    def far(self) -> Tensor:
+        """True where the antipode ``-y`` is the nearer of the two: ``c < 0``."""
+        return self.across if self.space_like else self._turned ^ self.across
 
     @property
     def connected(self) -> Tensor:
         """True where a geodesic joins the points: ``c > -1``, that is ``p < 0``, beyond rounding."""
-        return ~(self.far & (self.square >= -limits(self.square.dtype).antipode))
+        return ~self.across if self.space_like else ~(self.far & (self.square >= -limits(self.raw.dtype).antipode))
+
+    @property
+    def _turned(self) -> Tensor:
+        """True where the other of ``y`` and ``-y`` is nearer."""
+        return self.raw < -2
 
 
-class _NearerChord(Function):
-    r"""Squared chord to the nearer of ``y`` and ``-y``, and the scale :math:`\pm\lambda` it was taken with: minus where far.
+class Separation(NamedTuple):
+    r"""How two points are separated: ``side * y == (1 - drop) * x - lever * residual``, without cancellation."""
 
-    The gradient is that of :math:`\langle w, w\rangle/(\lambda|\beta|)` with :math:`w = x \mp \lambda y`; the rest is constant.
-    In directions along the manifold, beta changing with its points included, it does not depend on the scale, and clipping
-    lets it through. Saves only the points and two numbers per pair.
+    raw: Tensor
+    """The squared chord to ``side * y`` in units of ``|beta|``."""
+    residual: Tensor
+    """What is left of the difference once both time parts are equally long, shape ``(..., d)``."""
+    side: Tensor
+    """1, or -1 where the chord leads to ``-y``."""
+    lever: Tensor
+    """Factor of the residual."""
+    drop: Tensor
+    """``(r - r') / r``: how much of ``x`` is missing."""
+    ratio: Tensor
+    """``r / r'``."""
+
+
+class _Separation(Function):
+    r"""See :class:`Separation`; the square and the residual are differentiable.
+
+    The gradient is that of the square and the residual with the ratio of the time lengths held constant: for points of the
+    manifold, beta changing with its points included, the square does not depend on it. Saves the residual and a few numbers
+    for each pair.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
-        value, scale = _nearer_chord(x, y, size, time_dim)
-        return clip_chord(value, space_like=time_dim == 1), scale
+    def forward(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...]:
+        return _fields(x, y, size, time_dim, whole=True)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, int], output: tuple[Tensor, Tensor]) -> None:
-        x, y, size, ctx.time_dim = inputs
-        value, scale = output
-        ctx.mark_non_differentiable(scale)
-        ctx.save_for_backward(x, y, size, value, scale)
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor, int], output: tuple[Tensor, ...]) -> None:
+        _, _, size, ctx.time_dim = inputs
+        ctx.mark_non_differentiable(*output[2:])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(size, *output)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        x, y, size, value, scale = ctx.saved_tensors
-        slope = 2 * grad / (size * scale.abs())
-        to_x = flip_time(slope * torch.addcmul(x, scale, y, value=-1), time_dim=ctx.time_dim)
-        constant = (1 - scale.abs()).square() / scale.abs()
-        to_size = (-grad * (value - constant) / size).sum_to_size(size.shape)
-        return to_x, -scale * to_x, to_size, None
+    def backward(ctx: Any, grad: Tensor | None, to_residual: Tensor | None, *_: None) -> tuple[Tensor | None, ...]:
+        size, value, residual, side, lever, drop, ratio = ctx.saved_tensors
+        to_x: Tensor | None = None
+        to_size: Tensor | None = None
+        if grad is not None:
+            to_x = 2 * lever * grad / size * residual
+            if ctx.time_dim > 1 or torch.is_grad_enabled():  # of one time coordinate nothing is left, but its derivative
+                to_x = flip_time(to_x, time_dim=ctx.time_dim)
+            to_size = (grad * (drop.square() * ratio - value) / size).sum_to_size(size.shape)
+        if to_residual is not None:
+            scaled = to_residual / (lever * ratio)
+            to_x = scaled if to_x is None else to_x + scaled
+        return to_x, None if to_x is None else -side * ratio * to_x, to_size, None
 
 
-def _nearer_chord(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
-    """Return the squared chord in units of ``size``, and the scale."""
-    if torch.compiler.is_compiling():
-        return _chord_in_one_pass(x, y, size, time_dim)
-    if time_dim == 1:  # the nearer one is the one on the same sheet
-        scale = nearest_power_of_two(x[..., :1] / y[..., :1])
-        squares = _squared(torch.addcmul(x, scale, y, value=-1))
-        squares[..., :1].neg_()  # then one sum in the order of memory: faster than that of a slice, and no less exact
-        return _unscaled(squares.sum(-1, keepdim=True), scale.abs(), size), scale
-    if time_dim == x.shape[-1]:  # on a sphere no point is further out than another, and every chord is time-like
-        near, across = (-_squared(w).sum(-1, keepdim=True) / size for w in (x - y, x + y))
-        far = across > near
-        return torch.where(far, across, near), torch.where(far, -1, 1).to(x.dtype)
-    sign, scale = signs(x, time_dim), _scale(x, y, time_dim)
-    scaled = scale * y
-    squares = _squared(x - scaled)
-    near_error = squares.sum(-1, keepdim=True)
-    near = _unscaled(squares.mul_(sign).sum(-1, keepdim=True), scale, size)
-    squares = _squared(x + scaled)
-    across_error = squares.sum(-1, keepdim=True)
-    across = _unscaled(squares.mul_(sign).sum(-1, keepdim=True), scale, size)
-    far = _antipode_is_nearer(near, near_error, across, across_error)
-    return torch.where(far, across, near), torch.where(far, -scale, scale)
+def _fields(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool) -> tuple[Tensor, ...]:
+    """Return the fields of a separation, found by the fastest function that takes the arguments."""
+    for fused in () if transformed() else _FUSED:
+        found = fused(x, y, size, time_dim, whole)
+        if found is not None:
+            return found
+    return _round(x, y, size) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim)
 
 
-def _squared(difference: Tensor) -> Tensor:
-    """Square in place what was just computed, so that one tensor of the size of the points lives at a time.
-
-    ``square_`` would do the same, but has no rule under ``vmap``.
-    """
-    return difference.mul_(difference)
-
-
-def _unscaled(value: Tensor, scale: Tensor, size: Tensor) -> Tensor:
-    """Return the squared chord from ``x`` to ``y`` in units of ``size``, given that from ``x`` to ``scale * y``."""
-    return torch.addcdiv(_squared(scale - 1), value, size).div_(scale)
-
-
-def _antipode_is_nearer(near: Tensor, near_error: Tensor, across: Tensor, across_error: Tensor) -> Tensor:
-    """Tell whether ``c < 0`` from the more accurate of ``q`` and ``p``, in exact arithmetic either one.
-
-    The rounding error of ``<w, w>`` is proportional to the Euclidean ``|w|^2``, given as the errors. Far out it exceeds
-    ``|beta|``: comparing the two would then take a point for its own antipode.
-    """
-    return torch.where(near_error <= across_error, near < -2, across > -2)
-
-
-def _scale(x: Tensor, y: Tensor, time_dim: int) -> Tensor:
-    """Return the power of two nearest to how much further out ``x`` is than ``y``, judged by their time parts."""
-    length_x, length_y = (torch.linalg.vector_norm(z[..., :time_dim].detach(), dim=-1, keepdim=True) for z in (x, y))
-    return nearest_power_of_two(length_x / length_y)
+def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...]:
+    """Return the fields of a separation in a space with time and space dimensions."""
+    length, other, scale = _reach(x, y, time_dim)
+    factor, ratio = scale.abs(), length / other
+    total = torch.addcmul(length, factor, other)
+    residual, sums = torch.addcmul(x, scale, y, value=-1), torch.addcmul(x, scale, y)
+    products = residual * sums
+    rise = torch.addcmul(products[..., time_dim:].sum(-1, keepdim=True), size, 1 - factor.square()) / total  # r - factor r'
+    residual[..., time_dim:].sub_(rise / total * sums[..., time_dim:])  # addcmul_ has no rule under vmap
+    if time_dim == 1:
+        residual[..., :1] = 0
+    else:
+        turn = products[..., :time_dim].sum(-1, keepdim=True) / total.square()
+        residual[..., :time_dim].sub_(turn * sums[..., :time_dim])
+    gap = torch.where(factor == 1, rise, length - other)
+    drop, lever = gap / length, total / (2 * factor * length)
+    squares = residual.square()
+    # symmetric to the last bit: the other way around everything is multiplied by powers of two
+    weight = lever * (total / (2 * factor * other)) / size
+    value = torch.addcmul(drop * (gap / other), weight, squares[..., time_dim:].sum(-1, keepdim=True))
+    if time_dim > 1:
+        value = difference_or_zero(value, weight * squares[..., :time_dim].sum(-1, keepdim=True))
+    return value, residual, scale.sign(), lever, drop, ratio
 
 
-def _chord_in_one_pass(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
-    """Return what :func:`_nearer_chord` does for points of the manifold, from sums of which none waits for another.
-
-    Compiled, one loop takes them all.
-    """
-    sign = signs(x, time_dim)
-    difference, total, product = (x - y).square(), (x + y).square(), x * y
-    near_error, across_error = (squares.sum(-1, keepdim=True) for squares in (difference, total))
-    near, across, product = ((sign * terms).sum(-1, keepdim=True) / size for terms in (difference, total, product))
-    scale = _scale(x, y, time_dim)
-    value, far = _nearer(near, near_error, across, across_error, product, scale == 1)
-    return value, torch.where(far, -scale, scale)
+def _reach(x: Tensor, y: Tensor, time_dim: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the lengths of the time parts and the power of two nearest to their ratio, negative if they point apart."""
+    time_x, time_y = x[..., :time_dim], y[..., :time_dim]
+    if time_dim == 1:
+        return time_x.abs(), time_y.abs(), nearest_power_of_two(time_x / time_y)
+    length, other = (torch.linalg.vector_norm(time, dim=-1, keepdim=True) for time in (time_x, time_y))
+    aligned = (time_x * time_y).sum(-1, keepdim=True)
+    return length, other, torch.copysign(nearest_power_of_two(length / other), aligned)
 
 
-def _nearer(
-    near: Tensor, near_error: Tensor, across: Tensor, across_error: Tensor, product: Tensor, alike: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Choose among the difference, the sum and the product of two points; the first two only if the points are alike."""
-    far = torch.where(alike, _antipode_is_nearer(near, near_error, across, across_error), product > 0)
-    return torch.where(alike, torch.where(far, across, near), 2 * product.abs() - 2), far
+def _round(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, ...]:
+    """Return the fields of a separation on a sphere, where no point is further out and every chord is time-like."""
+    side = torch.where((x * y).sum(-1, keepdim=True) < 0, -1, 1).to(x.dtype)
+    residual, sums = torch.addcmul(x, side, y, value=-1), torch.addcmul(x, side, y)
+    residual = residual - (residual * sums).sum(-1, keepdim=True) / (4 * size) * sums
+    value = residual.square().sum(-1, keepdim=True) / -size
+    one = torch.ones_like(side)
+    return value, residual, side, one, torch.zeros_like(side), one.clone()
+
+
+def separation(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> tuple[Separation, Chord]:
+    """Return how ``x`` and ``y``, shapes ``(..., d)``, are separated, and their chord, in units of ``size``, ``|beta|``."""
+    found = Separation(*apply(_Separation, *_broadcast(x, y, size), size, time_dim))
+    return found, Chord(found.raw, found.side < 0, 1 == time_dim < x.shape[-1])
 
 
 def chord(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Chord:
     """Return the chord between ``x`` and ``y``, shapes ``(..., d)``, in units of ``size``, which is ``|beta|``."""
-    x, y = torch.broadcast_tensors(x, y)
-    value, scale = apply(_NearerChord, x, y, size, time_dim)
-    return Chord(value, scale < 0)
+    if recorded(x, y, size):
+        return separation(x, y, size, time_dim=time_dim)[1]
+    raw, _, side, *_ = _fields(*_broadcast(x, y, size), size, time_dim, whole=False)
+    return Chord(raw, side < 0, 1 == time_dim < x.shape[-1])
+
+
+def _broadcast(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the points expanded to one shape, that of the sizes included."""
+    shape = torch.broadcast_shapes(x.shape, y.shape, (*size.shape[:-1], 1))
+    return x.expand(shape), y.expand(shape)
 
 
 def chord_between_all(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Chord:
     """Return the chord from every ``x`` to every ``y``, fields of shape ``(..., N, M)``, without a ``(N, M, d)`` tensor.
 
-    Points about equally far out are subtracted: ``torch.cdist`` does so directly, its matrix-product mode, which would lose
-    the accuracy that the difference is there for, is switched off. For other pairs the matrix product is as accurate as a
-    scaled difference, and taken.
+    Points are scaled to equally long time parts before they are subtracted, which rounds them: the distance has the error that
+    rounding the points themselves gives it, however far out they are. ``torch.cdist`` subtracts directly; its matrix-product
+    mode, which would lose the accuracy that the difference is there for, is switched off.
 
     Args:
         x: Points, shape ``(..., N, d)``.
@@ -172,16 +231,21 @@ def chord_between_all(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> C
         time_dim: Number of leading negative coordinates.
     """
 
-    def squared(other: Tensor) -> tuple[Tensor, Tensor]:
-        mode = "donot_use_mm_for_euclid_dist"
-        space = torch.cdist(x[..., time_dim:], other[..., time_dim:], compute_mode=mode).square()
-        time = torch.cdist(x[..., :time_dim], other[..., :time_dim], compute_mode=mode).square()
-        return (space - time) / size, space + time
+    def squared(one: Tensor, two: Tensor) -> Tensor:
+        return torch.cdist(one, two, compute_mode="donot_use_mm_for_euclid_dist").square()
 
-    near, near_error = squared(y)
-    across, across_error = squared(-y)
-    with torch.autocast(x.device.type, enabled=False):
-        product = flip_time(x, time_dim=time_dim) @ y.transpose(-1, -2) / size
-    alike = _scale(x.unsqueeze(-2), y.unsqueeze(-3), time_dim).squeeze(-1) == 1
-    value, far = _nearer(near, near_error, across, across_error, product, alike)
-    return Chord(clip_chord(value, space_like=time_dim == 1), far)
+    if time_dim == x.shape[-1]:
+        near, opposite = (squared(x, other) / -size for other in (y, -y))
+        return Chord(torch.maximum(near, opposite), opposite > near, space_like=False)
+    (time_x, space_x), (time_y, space_y) = ((z[..., :time_dim], z[..., time_dim:]) for z in (x, y))
+    length_x, length_y = (torch.linalg.vector_norm(time, dim=-1, keepdim=True) for time in (time_x, time_y))
+    product, gap = length_x * length_y.mT, (length_x - length_y.mT).square()
+    if time_dim == 1:  # divided by the coordinate, not by its length, both are on one sheet
+        across = (time_x < 0) ^ (time_y < 0).mT
+        return Chord(squared(space_x / time_x, space_y / time_y) * product / size + gap / product, across, space_like=True)
+    time_x, space_x, time_y, space_y = time_x / length_x, space_x / length_x, time_y / length_y, space_y / length_y
+    near, opposite = squared(time_x, time_y), squared(time_x, -time_y)
+    across = opposite < near
+    space = torch.where(across, squared(space_x, -space_y), squared(space_x, space_y)) * product / size
+    turn = torch.where(across, opposite, near) * product / size
+    return Chord(difference_or_zero(space + gap / product, turn), across, space_like=False)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from qgcn.geometry.ambient import check, magnitude, square
-from qgcn.geometry.chord import Chord, chord, chord_between_all
+from qgcn.geometry.chord import Chord, chord, chord_between_all, separation
 from qgcn.numerics import arc, arc_over_sine, arc_squared, cosh_root, sinhc_root
 
 __all__ = [
@@ -90,14 +90,13 @@ def logmap(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tens
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, x=x, y=y)
-    c = chord(x, y, magnitude(beta, x), time_dim=time_dim)
+    found, c = separation(x, y, magnitude(beta, x), time_dim=time_dim)
     toward, across = _one_sided(c)
     # pi - angle over its sine; the sine is half the geometric mean of both chords
     across_scale = (math.pi + arc(across)) / ((-across * (4 + across)).sqrt() / 2)
-    scale = torch.where(c.far, across_scale, arc_over_sine(toward))
-    # y - c x from the shorter chord: (y - x) - (q/2) x where near, (y + x) + (p/2) x where far
-    side = torch.where(c.far, 1, -1).to(x.dtype)
-    velocity = torch.addcmul(scale * side * c.square / 2 * x, scale, torch.addcmul(y, side, x))
+    # of y - c x, with side * y = (1 - drop) x - lever * residual, nothing but the residual and a part of x are left
+    scale = -found.side * torch.where(c.far, across_scale, arc_over_sine(toward))
+    velocity = torch.addcmul(scale * (found.drop + found.raw / 2) * x, scale * found.lever, found.residual)
     return velocity.masked_fill(~c.connected, torch.nan)
 
 
@@ -141,7 +140,7 @@ def dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor
     """
     check(time_dim, x=x, y=y)
     size = magnitude(beta, x)
-    return (size.sqrt() * _length(chord(x, y, size, time_dim=time_dim), time_dim)).squeeze(-1)
+    return (size.sqrt() * _length(chord(x, y, size, time_dim=time_dim))).squeeze(-1)
 
 
 def sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -169,7 +168,7 @@ def geodesic_dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) 
     check(time_dim, x=x, y=y)
     size = magnitude(beta, x)
     c = chord(x, y, size, time_dim=time_dim)
-    return torch.where(c.connected, size.sqrt() * _length(c, time_dim), torch.nan).squeeze(-1)
+    return torch.where(c.connected, size.sqrt() * _length(c), torch.nan).squeeze(-1)
 
 
 def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -192,13 +191,13 @@ def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, t
             raise ValueError(f"{name} must have shape (..., N, d), got {tuple(points.shape)}")
     check(time_dim, x=x.unsqueeze(-2), y=y.unsqueeze(-3))
     size = magnitude(beta, x)
-    return size.sqrt() * _length(chord_between_all(x, y, size, time_dim=time_dim), time_dim)
+    return size.sqrt() * _length(chord_between_all(x, y, size, time_dim=time_dim))
 
 
-def _length(c: Chord, time_dim: int) -> Tensor:
+def _length(c: Chord) -> Tensor:
     """Return the length, in units of ``sqrt|beta|``, of the possibly broken geodesic that a chord belongs to."""
-    length = arc(c.square, space_like=time_dim == 1)
-    return torch.where(c.far, math.pi + length, length if time_dim == 1 else length.abs())
+    length = arc(c.square, space_like=c.space_like)
+    return torch.where(c.far, math.pi + length, length if c.space_like else length.abs())
 
 
 def _one_sided(c: Chord) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from qgcn.geometry.ambient import check, inner, magnitude, pole, square
-from qgcn.geometry.chord import chord
+from qgcn.geometry.chord import separation
 from qgcn.numerics import cosh_root, sinhc_root
 
 __all__ = ["translate", "transport"]
@@ -58,18 +58,31 @@ def translate(x: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> T
 
 
 def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
-    """Return the transported vector and where the points are connected.
+    r"""Return the transported vector and where the points are connected.
 
-    ``<u, x> = 0``, so ``<u, y>`` is ``<u, y - x>`` and ``<u, y + x>``: the shorter of the two vectors is taken, which
-    makes the step from ``x`` to ``x`` exact and the step to nearly ``-x`` accurate. A disconnected ``y`` is replaced by
-    ``-y``: its chord, far before, is near then.
+    ``<u, x> = 0``, so of ``y`` its residual ``w`` alone counts: see :class:`~qgcn.geometry.chord.Separation`. Far out ``u`` is
+    nearly a multiple of ``x``, whose product with ``w`` is known: that multiple is taken off before the products are summed.
+    A disconnected ``y`` is replaced by ``-y``.
     """
-    c = chord(x, y, size, time_dim=time_dim)
+    found, c = separation(x, y, size, time_dim=time_dim)
     connected = c.connected
-    target = torch.where(connected, y, -y)
-    across = c.far & connected
-    short = torch.addcmul(target, torch.where(across, 1, -1).to(x.dtype), x)
-    overlap = inner(u, short, time_dim=time_dim, keepdim=True)
-    # |beta| - <x, target> in units of |beta|: 2 + q/2 where near, -p/2 where far
-    room = torch.where(across, -c.square, 4 + c.square) / 2
-    return torch.addcmul(u, overlap / (size * room), x + target), connected
+    side = torch.where(connected, found.side, -found.side)
+    if time_dim == x.shape[-1]:  # on a sphere nothing of u is along x
+        overlap = -side * inner(u, found.residual, time_dim=time_dim, keepdim=True)
+    else:
+        part = _part_along(x, u, time_dim)
+        rest = inner(torch.addcmul(u, part, x, value=-1), found.residual, time_dim=time_dim, keepdim=True)
+        overlap = -side * torch.addcmul(found.lever * rest, part * size, found.drop + found.raw / 2)  # <u, target>
+    # |beta| - <x, target> in units of |beta|
+    room = torch.where(side > 0, 4 + found.raw, -found.raw) / 2
+    return torch.addcmul(u, overlap / (size * room), torch.where(connected, x + y, x - y)), connected
+
+
+@torch.no_grad()
+def _part_along(x: Tensor, u: Tensor, time_dim: int) -> Tensor:
+    """Return the multiple of ``x`` whose time part is that of ``u`` along ``x``; a constant, on which no result depends."""
+    time = x[..., :time_dim]
+    if time_dim == 1:
+        return u[..., :1] / time
+    inverse = time / time.square().sum(-1, keepdim=True)  # first: the product of the two could overflow
+    return (u[..., :time_dim] * inverse).sum(-1, keepdim=True)

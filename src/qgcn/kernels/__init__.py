@@ -2,6 +2,7 @@
 
 :mod:`~qgcn.kernels.pairs`: functions of all pairs of points. :mod:`~qgcn.kernels.product`: sparse matrices.
 :mod:`~qgcn.kernels.mask`: random masks drawn from keys. :mod:`~qgcn.kernels.translation`: the translation by a bias.
+:mod:`~qgcn.kernels.separation`: how two points are separated.
 
 They stand below the spaces and take one as an argument: anything with the methods of :class:`~qgcn.kernels.metric.Metric`.
 """
@@ -17,6 +18,7 @@ from qgcn.kernels.pairs import (
     pass_seconds,
     reconstruction_loss,
 )
+from qgcn.kernels.separation import separate
 from qgcn.kernels.translation import translate0
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "nearest_neighbours",
     "pass_seconds",
     "reconstruction_loss",
+    "separate",
     "translate0",
     "use_backend",
 ]

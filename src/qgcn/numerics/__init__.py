@@ -10,11 +10,11 @@ their derivatives :math:`S = 2C'` and :math:`A = F'`: there is no branch to cros
 stay finite and never pass through :math:`\sqrt 0`.
 """
 
-from qgcn.numerics.arcs import ARC_LIMIT, arc, arc_over_sine, arc_polynomial, arc_squared, clip_chord
+from qgcn.numerics.arcs import ARC_LIMIT, arc, arc_over_sine, arc_polynomial, arc_squared
 from qgcn.numerics.betas import MAX_LOG_BETA, bounded_negative, free_parameter, positive_or_nan
 from qgcn.numerics.floats import FLOAT_TYPES, Limits, limits
-from qgcn.numerics.functions import apply, transformed
-from qgcn.numerics.norms import at_least_tiny, safe_norm, safe_sqrt, unit_or_axis
+from qgcn.numerics.functions import apply, recorded, transformed
+from qgcn.numerics.norms import at_least_tiny, difference_or_zero, safe_norm, safe_sqrt, unit_or_axis
 from qgcn.numerics.powers import nearest_power_of_two
 from qgcn.numerics.roots import cosh_root, sinhc_root
 from qgcn.numerics.series import ARC_SERIES_RADIUS, COSH_SERIES_RADIUS
@@ -33,12 +33,13 @@ __all__ = [
     "arc_squared",
     "at_least_tiny",
     "bounded_negative",
-    "clip_chord",
     "cosh_root",
+    "difference_or_zero",
     "free_parameter",
     "limits",
     "nearest_power_of_two",
     "positive_or_nan",
+    "recorded",
     "safe_norm",
     "safe_sqrt",
     "sinhc_root",

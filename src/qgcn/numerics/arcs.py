@@ -13,36 +13,7 @@ from qgcn.numerics.floats import limits
 from qgcn.numerics.functions import apply
 from qgcn.numerics.series import ARC_SERIES_RADIUS, horner
 
-__all__ = ["ARC_LIMIT", "arc", "arc_over_sine", "arc_polynomial", "arc_squared", "clip_chord"]
-
-
-def clip_chord(r: Tensor, *, space_like: bool) -> Tensor:
-    """Raise to its lower bound what rounding has pushed below it.
-
-    The larger of ``q`` and ``p`` is at least ``-2`` for all points of the manifold, because they add up to ``-4``; with one
-    time dimension, where every chord is space-like, it is at least 0. Far out, where ``<x, x>`` is lost in rounding, so are
-    these bounds. The bound lies inside the domain, where functions have slopes, so the gradient is let through.
-    """
-    result: Tensor = apply(_Clip, r, 0 if space_like else -2)
-    return result
-
-
-class _Clip(Function):
-    """Raise to a bound; the gradient is that of the identity."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(r: Tensor, lowest: float) -> Tensor:
-        return r.clamp_min(lowest)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return grad, None
+__all__ = ["ARC_LIMIT", "arc", "arc_over_sine", "arc_polynomial", "arc_squared"]
 
 
 def _length(r: Tensor, space_like: bool = False) -> Tensor:

@@ -18,6 +18,10 @@ class Limits:
     ``eps ** 1.5``: the direction of the logarithm has lost all but ``eps ** (1/4)`` of its accuracy there, and the
     second power of its inverse, which gradients contain, can still be represented."""
 
+    cancelled: float
+    """Relative size of the difference of two positive numbers against their sum under which it is zero: the rounding error
+    of two sums of squares."""
+
     norm: float
     """Norm below which a vector has no direction: its square is the smallest normal number, and the gradient of
     ``x / |x|``, of size ``1 / norm``, can still be represented."""
@@ -32,7 +36,13 @@ class Limits:
 
 def _limits_of(dtype: torch.dtype, series: int) -> Limits:
     info = torch.finfo(dtype)
-    return Limits(antipode=info.eps**1.5, norm=math.sqrt(info.tiny), series=series, null=64 * info.eps)
+    return Limits(
+        antipode=info.eps**1.5,
+        cancelled=8 * info.eps,
+        norm=math.sqrt(info.tiny),
+        series=series,
+        null=64 * info.eps,
+    )
 
 
 _LIMITS: Final = {torch.float32: _limits_of(torch.float32, 9), torch.float64: _limits_of(torch.float64, 20)}

@@ -6,13 +6,18 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-__all__ = ["apply", "transformed", "under_transform"]
+__all__ = ["apply", "recorded", "transformed", "under_transform"]
 
 
 def apply(function: type[Function], *arguments: Any) -> Any:
     """Apply a function with a gradient of its own; where none is asked for, without the cost of recording it."""
-    recorded = torch.is_grad_enabled() and any(isinstance(each, Tensor) and each.requires_grad for each in arguments)
-    return function.apply(*arguments) if recorded or transformed() else function.forward(*arguments)
+    return function.apply(*arguments) if recorded(*arguments) else function.forward(*arguments)
+
+
+def recorded(*arguments: Any) -> bool:
+    """Tell whether derivatives with respect to some of the arguments may be asked for."""
+    asked = torch.is_grad_enabled() and any(isinstance(each, Tensor) and each.requires_grad for each in arguments)
+    return asked or transformed()
 
 
 def transformed() -> bool:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from qgcn.numerics.floats import limits
 
-__all__ = ["at_least_tiny", "safe_norm", "safe_sqrt", "unit_or_axis"]
+__all__ = ["at_least_tiny", "difference_or_zero", "safe_norm", "safe_sqrt", "unit_or_axis"]
 
 
 def safe_sqrt(x: Tensor) -> Tensor:
@@ -22,6 +22,12 @@ def safe_norm(x: Tensor) -> Tensor:
 def at_least_tiny(x: Tensor) -> Tensor:
     """Raise to the smallest normal number what rounding has pushed to zero or below, where it stands under a root."""
     return x.clamp_min(torch.finfo(x.dtype).tiny)
+
+
+def difference_or_zero(a: Tensor, b: Tensor) -> Tensor:
+    """Subtract numbers that are not negative; a difference within their rounding errors, whose sign means nothing, is zero."""
+    difference = a - b
+    return torch.where(difference.abs() <= limits(a.dtype).cancelled * (a + b), 0, difference)
 
 
 def unit_or_axis(x: Tensor) -> Tensor:

@@ -31,19 +31,28 @@ def test_sizes_are_differentiable_and_of_the_points_type():
     assert gradient != 0
 
 
-def test_reach_is_a_power_of_two_next_to_the_length_of_the_time_part():
+def test_reach_is_the_length_of_the_time_part_where_points_can_be_further_out():
     x = torch.cat([points_at_radius(3, 2, 2, -1.0, radius, torch.float32) for radius in (0.0, 1.0, 5.0, 15.0)])
     (reach,) = reach_of(x, ((0, 4, 2),)).T
-    length = x[:, :2].norm(dim=1)
-    assert torch.equal(reach.log2(), reach.log2().round())
-    assert (reach / length).log2().abs().max() <= 0.5001
+    torch.testing.assert_close(reach, x[:, :2].norm(dim=1))
     assert torch.equal(reach_of(x, ((0, 2, 2), (2, 2, 0))), torch.ones(12, 2))  # no point of a sphere is further out
 
 
-def test_points_are_contiguous_and_know_how_far_out_they_are():
+def test_points_are_contiguous_and_have_time_parts_of_length_one_in_each_factor():
     x = points_at_radius(3, 2, 2, -1.0, 5.0, torch.float32)
-    points = Points.of(x.t().contiguous().t(), torch.ones(1), ((0, 4, 2),))
+    x = torch.cat((x, x, 2 * x), dim=1)  # a quadric, a plane, a quadric
+    layout = ((0, 4, 2), (4, 4, 0), (8, 4, 2))
+    points = Points.of(x.t().contiguous().t(), torch.ones(3), layout)
     assert points.x.is_contiguous()
-    assert torch.equal(points.x, x)
-    assert torch.equal(points.reach, reach_of(x, points.layout))
+    assert torch.equal(points.reach, reach_of(x, layout))
+    torch.testing.assert_close(points.x[:, :4], x[:, :4] / x[:, :2].norm(dim=1, keepdim=True))
+    assert torch.equal(points.x[:, 4:8], x[:, 4:8])
+    torch.testing.assert_close(points.x[:, 8:], points.x[:, :4])
     assert len(points) == 3
+
+
+def test_points_of_flat_spaces_and_spheres_are_left_as_they_are():
+    x = torch.randn(3, 5).t().contiguous().t()
+    points = Points.of(x, torch.ones(2), ((0, 2, 2), (2, 3, 0)))
+    assert torch.equal(points.x, x)
+    assert points.x.is_contiguous()

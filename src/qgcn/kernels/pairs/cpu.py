@@ -16,7 +16,7 @@ from qgcn.kernels.compiled import Library
 from qgcn.kernels.pairs.blocks import blocks
 from qgcn.kernels.pairs.neighbourhoods import WORD, Words
 from qgcn.kernels.pairs.points import Energy, Points
-from qgcn.numerics import ARC_LIMIT, arc_polynomial
+from qgcn.numerics import ARC_LIMIT, arc_polynomial, limits
 
 __all__ = [
     "MOST_FACTORS",
@@ -32,7 +32,11 @@ __all__ = [
 MOST_FACTORS: Final = 64
 """Factors that a space may have: a row's sums for each are kept at hand."""
 
-_LIBRARY: Final = Library(Path(__file__).with_name("pairs.cpp"), f"-DMOST_FACTORS={MOST_FACTORS}")
+_LIBRARY: Final = Library(
+    Path(__file__).with_name("pairs.cpp"),
+    f"-DMOST_FACTORS={MOST_FACTORS}",
+    f"-DCANCELLED={limits(torch.float32).cancelled}f",
+)
 
 
 def obstacle() -> str | None:

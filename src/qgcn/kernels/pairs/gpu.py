@@ -153,7 +153,7 @@ def _gradient_kernel(
             column = w * 32 + i
             j = tl.minimum(column, n - 1)
             y, y_reach = one_of(x_ptr, j, D), one_of(reach_ptr, j, F)
-            length, scales, slopes, by_sizes = _factors(x, reach, y, y_reach, sizes_ptr, SHAPE, F)
+            length, sides, slopes, by_sizes = _factors(x, reach, y, y_reach, sizes_ptr, SHAPE, F)
             energy = length if SQUARED else tl.sqrt(length)
             cost = tau * energy
             mine = tl.where(_left_out(bits, i, column, n), 0.0, row_weight * tl.exp2(row_shift - cost))
@@ -168,7 +168,7 @@ def _gradient_kernel(
             new = ()
             for f in tl.static_range(F):
                 rest = rest + (tl.fma(changed, by_sizes[f], to_rest[1 + f]),)
-                new = push(new, to_x, x, y, scales[f], both * slopes[f], SHAPE, f)
+                new = push(new, to_x, x, y, sides[f], both * slopes[f], SHAPE, f)
             to_x = new
             to_rest = rest
     part = tl.program_id(1) * num_rows + local
@@ -178,18 +178,18 @@ def _gradient_kernel(
 
 @triton.jit
 def _factors(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):
-    """Return the squared distance, and of each factor the scale, the slope and the derivative by the size."""
+    """Return the squared distance, and of each factor the side, the slope and the derivative by the size."""
     length = tl.zeros_like(x[0])
-    scales = ()
+    sides = ()
     slopes = ()
     by_sizes = ()
     for f in tl.static_range(F):
-        square, scale, slope, by_size = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+        square, side, slope, by_size = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
         length += square * tl.load(sizes_ptr + f)
-        scales = scales + (scale,)
+        sides = sides + (side,)
         slopes = slopes + (slope,)
         by_sizes = by_sizes + (by_size,)
-    return length, scales, slopes, by_sizes
+    return length, sides, slopes, by_sizes
 
 
 @triton.jit(do_not_specialize=_COUNTS)
@@ -247,9 +247,10 @@ def _edge_gradient_kernel(
         length = squared_length(x, reach, y, y_reach, sizes_ptr, SHAPE, F)
         weight = tl.where(length > 0, weight * 0.5 / tl.sqrt(length), 0.0)  # the derivative of the root, zero at zero
     for f in tl.static_range(F):
-        _, scale, slope, by_size = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
+        _, side, slope, by_size = separation(x, reach, y, y_reach, sizes_ptr, SHAPE, f)
         tl.store(to_sizes_ptr + at * F + f, weight * by_size, mask=inside)
-        store_push(to_source_ptr, to_target_ptr, at, inside, x, y, scale, 2.0 * weight * slope, D, SHAPE, f)
+        ratio = reach[f] / y_reach[f]
+        store_push(to_source_ptr, to_target_ptr, at, inside, x, y, side, ratio, 2.0 * weight * slope, D, SHAPE, f)
 
 
 # --- what is launched ------------------------------------------------------------------------------------------------------

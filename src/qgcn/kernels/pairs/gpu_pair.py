@@ -5,54 +5,60 @@ Points are tuples of coordinates, each a number for every thread: so they stay i
 
 from typing import Final
 
+import torch
 import triton
 import triton.language as tl
 
-from qgcn.numerics import ARC_LIMIT, arc_polynomial
+from qgcn.numerics import ARC_LIMIT, arc_polynomial, limits
 
 __all__ = ["one_of", "push", "rows_of", "separation", "squared_length", "store_push", "store_rows", "zero_rows"]
 
 _POLYNOMIAL: Final = tl.constexpr(arc_polynomial())
 _DEGREE: Final = tl.constexpr(len(arc_polynomial()) - 1)
 _LIMIT: Final = tl.constexpr(ARC_LIMIT)
+_CANCELLED: Final = tl.constexpr(limits(torch.float32).cancelled)
 _PI: Final = tl.constexpr(3.141592653589793)
 _LARGE: Final = tl.constexpr(4096.0)  # above it c and its sine are the same number
 
 
 @triton.jit
-def _difference(x, scale, y, FLAT: tl.constexpr):
-    """Return ``x - scale * y``."""
+def _difference(x, side, y, FLAT: tl.constexpr):
+    """Return ``x - side * y``."""
     if FLAT:
         return x - y
-    return tl.fma(-scale, y, x)
+    return tl.fma(-side, y, x)
 
 
 @triton.jit
 def _chord(x, reach, y, y_reach, size, SHAPE: tl.constexpr, F: tl.constexpr):
-    """Return the squared chord in units of ``size``, the scales it was taken with, its constant part, and whether ``c < 0``."""
+    """Return the squared chord in units of ``size``, the side it leads to, its part from the reaches, and whether ``c < 0``."""
     FIRST: tl.constexpr = SHAPE[F][0]
     SIZE: tl.constexpr = SHAPE[F][1]
     TIME: tl.constexpr = SHAPE[F][2]
     total = tl.zeros_like(x[FIRST])
     dot = tl.zeros_like(total)
+    turn = tl.zeros_like(total)
     for k in tl.static_range(TIME):
         dot = tl.fma(x[FIRST + k], y[FIRST + k], dot)
-    if TIME < SIZE:
-        ratio = reach[F] / y_reach[F]  # both are powers of two
-        alike = (ratio <= 2.0) & (ratio >= 0.5)
-        length = tl.where(alike, 1.0, ratio)
-        shorten = tl.where(alike, 1.0, 1.0 / ratio)
-        scale = tl.where(dot < 0, -length, length)
-    else:
-        length = total + 1.0
-        shorten = length
-        scale = tl.where(dot < 0, -1.0, 1.0)
+    side = tl.where(dot < 0, -1.0, 1.0)
     for k in tl.static_range(SIZE):
-        w = tl.fma(-scale, y[FIRST + k], x[FIRST + k])
-        total = tl.fma(-w if k < TIME else w, w, total)
-    gap = (1.0 - length) * (1.0 - length)
-    chord = tl.fma(total, 1.0 / size, gap) * shorten
-    return chord, scale, shorten, gap, dot < 0
+        w = tl.fma(-side, y[FIRST + k], x[FIRST + k])
+        if k < TIME:
+            turn = tl.fma(w, w, turn)
+        else:
+            total = tl.fma(w, w, total)
+    gap = tl.zeros_like(total)
+    chord = (total - turn) * (1.0 / size)
+    if TIME < SIZE:
+        rise = reach[F] - y_reach[F]
+        weight = reach[F] * y_reach[F] * (1.0 / size)
+        gap = (rise / reach[F]) * (rise / y_reach[F])
+        ahead = tl.fma(total, weight, gap)
+        chord = tl.fma(-turn, weight, ahead)
+        if TIME > 1:
+            cancelled = tl.abs(chord) <= _CANCELLED * tl.fma(turn, weight, ahead)
+            chord = tl.where(cancelled, 0.0, chord)  # its sign means nothing
+    return chord, side, gap, dot < 0
 
 
 @triton.jit
@@ -78,7 +84,7 @@ def _arc(z, ROUND: tl.constexpr):
 
 @triton.jit
 def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.constexpr):
-    """Return, of one factor: squared length, scale of the difference, slope over the scale, derivative by the size."""
+    """Return, of one factor: squared length, side of the difference, slope by the first point, derivative by the size."""
     FIRST: tl.constexpr = SHAPE[F][0]
     SIZE: tl.constexpr = SHAPE[F][1]
     TIME: tl.constexpr = SHAPE[F][2]
@@ -90,7 +96,7 @@ def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.const
             total = tl.fma(w, w, total)
         return total, one, one, tl.zeros_like(total)
 
-    chord, scale, shorten, gap, across = _chord(x, reach, y, y_reach, tl.load(sizes_ptr + F), SHAPE, F)
+    chord, side, gap, across = _chord(x, reach, y, y_reach, tl.load(sizes_ptr + F), SHAPE, F)
     if TIME == 1:
         z = tl.where(chord < 0.0, 0.0, chord)  # a comparison, here and below: NaN stays NaN
         far = across
@@ -110,8 +116,8 @@ def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.const
     slope = tl.where(far, around_slope, slope)
     if TIME > 1:
         slope = tl.where(turned, -slope, slope)
-    by_size = square - slope * (chord - gap * shorten)
-    return square, scale, slope * shorten, by_size
+    by_size = square - slope * (chord - gap)
+    return square, side, slope * y_reach[F], by_size
 
 
 @triton.jit
@@ -159,28 +165,31 @@ def one_of(pointer, row, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def push(new, to_x, x, y, scale, force, SHAPE: tl.constexpr, F: tl.constexpr):
+def push(new, to_x, x, y, side, force, SHAPE: tl.constexpr, F: tl.constexpr):
     """Append the coordinates of one factor: what was there, and the force along the difference."""
     FIRST: tl.constexpr = SHAPE[F][0]
     SIZE: tl.constexpr = SHAPE[F][1]
     TIME: tl.constexpr = SHAPE[F][2]
     for k in tl.static_range(SIZE):
-        w = _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
+        w = _difference(x[FIRST + k], side, y[FIRST + k], TIME == 0)
         new = new + (tl.fma(-force if k < TIME else force, w, to_x[FIRST + k]),)
     return new
 
 
 @triton.jit
 def store_push(
-    to_source_ptr, to_target_ptr, at, inside, x, y, scale, force, D: tl.constexpr, SHAPE: tl.constexpr, F: tl.constexpr
+    to_source_ptr, to_target_ptr, at, inside, x, y, side, ratio, force, D: tl.constexpr, SHAPE: tl.constexpr, F: tl.constexpr
 ):  # fmt: skip
-    """Write the force along the difference to both ends of each pair, in the coordinates of one factor."""
+    """Write the force along the difference to both ends of each pair, in the coordinates of one factor.
+
+    ``ratio`` is that of the reaches, the first point's over the second's.
+    """
     FIRST: tl.constexpr = SHAPE[F][0]
     SIZE: tl.constexpr = SHAPE[F][1]
     TIME: tl.constexpr = SHAPE[F][2]
     for k in tl.static_range(SIZE):
-        w = force * _difference(x[FIRST + k], scale, y[FIRST + k], TIME == 0)
+        w = force * _difference(x[FIRST + k], side, y[FIRST + k], TIME == 0)
         if k < TIME:
             w = -w
         tl.store(to_source_ptr + at * D + FIRST + k, w, mask=inside)
-        tl.store(to_target_ptr + at * D + FIRST + k, -scale * w, mask=inside)
+        tl.store(to_target_ptr + at * D + FIRST + k, -side * ratio * w, mask=inside)

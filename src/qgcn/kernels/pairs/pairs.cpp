@@ -141,8 +141,8 @@ void log_sum_gradient(const float* x, const float* reach, int64_t stride, int32_
             for (int f = 0; f < factors; ++f) {
                 by_size[f] += changed * parts[f].by_size;
                 const int begin = shape[3 * f], middle = begin + shape[3 * f + 2], end = begin + shape[3 * f + 1];
-                const Vec push = both * parts[f].slope, scale = parts[f].scale;
-                const auto difference = [&](int k) { return x[k * stride + row] - scale * load(x + k * stride + column); };
+                const Vec push = both * parts[f].slope, side = parts[f].side;
+                const auto difference = [&](int k) { return x[k * stride + row] - side * load(x + k * stride + column); };
                 for (int k = begin; k < middle; ++k) to_x[k] -= push * difference(k);
                 for (int k = middle; k < end; ++k) to_x[k] += push * difference(k);
             }
@@ -233,12 +233,14 @@ void edges(const float* x, const float* reach, int64_t stride, int32_t n, const 
         Vec pull = load(weights);
         if (!squared) pull = select(energy > 0.0f, pull * 0.5f / energy, all(0));
         for (int f = 0; f < factors; ++f) {
-            const Vec by_size = pull * parts[f].by_size, push = 2.0f * pull * parts[f].slope, scale = parts[f].scale;
+            const Vec by_size = pull * parts[f].by_size, push = 2.0f * pull * parts[f].slope, side = parts[f].side;
+            const float* far = reach + 2 * f * stride;
+            const Vec back = -side * gather(far, source) * gather(far + stride, target);
             for (int i = 0; i < here; ++i) to_sizes[(begin + i) * factors + f] = reinterpret_cast<const float*>(&by_size)[i];
             for (int k = 0; k < shape[3 * f + 1]; ++k) {
                 const float* from = x + (shape[3 * f] + k) * stride;
-                const Vec along = push * (gather(from, source) - scale * gather(from, target));
-                const Vec first = k < shape[3 * f + 2] ? -along : along, second = -scale * first;
+                const Vec along = push * (gather(from, source) - side * gather(from, target));
+                const Vec first = k < shape[3 * f + 2] ? -along : along, second = back * first;
                 for (int i = 0; i < here; ++i) {
                     to_source[(begin + i) * dim + shape[3 * f] + k] = reinterpret_cast<const float*>(&first)[i];
                     to_target[(begin + i) * dim + shape[3 * f] + k] = reinterpret_cast<const float*>(&second)[i];

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from qgcn.kernels.metric import Factor
-from qgcn.numerics import nearest_power_of_two
 
 __all__ = ["Energy", "Layout", "Points", "layout_of", "reach_of", "sizes_of"]
 
@@ -19,7 +18,7 @@ class Points:
     """Points of a product of flat factors and quadrics.
 
     Attributes:
-        x: Coordinates, contiguous, shape ``(N, d)``.
+        x: Coordinates, in each factor divided by the reach, contiguous, shape ``(N, d)``.
         reach: How far out the points are in each factor, shape ``(N, F)``; see :func:`reach_of`.
         sizes: ``|beta|`` of each factor, 1 for a flat one, shape ``(F,)``.
         layout: Where the factors stand among the coordinates.
@@ -32,9 +31,17 @@ class Points:
 
     @classmethod
     def of(cls, x: Tensor, sizes: Tensor, layout: Layout) -> "Points":
-        """Find out how far out the points are."""
-        x = x.contiguous()
-        return cls(x, reach_of(x, layout), sizes, layout)
+        """Find out how far out the points are, and scale them to equally long time parts: see ``geometry.chord``.
+
+        Their squared chord is ``r r' <X - Y, X - Y> / |beta| + (r - r')^2 / (r r')`` then: no term is larger than it has to be.
+        Scaling rounds as storing the points did, so distances have the error that rounding the points gives them.
+        """
+        if not any(map(_reaches, layout)):
+            return cls(x.contiguous(), reach_of(x, layout), sizes, layout)
+        wide = x.double()  # so that scaling rounds once
+        reach = reach_of(wide, layout)
+        parts = [wide[:, first : first + size] / reach[:, f : f + 1] for f, (first, size, _) in enumerate(layout)]
+        return cls(torch.cat(parts, dim=1).to(x.dtype), reach.to(x.dtype), sizes, layout)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -69,13 +76,18 @@ def sizes_of(factors: tuple[Factor, ...], like: Tensor) -> Tensor:
 
 
 def reach_of(x: Tensor, layout: Layout) -> Tensor:
-    """Return how far out the points are in each factor, as a power of two, shape ``(N, F)``: see ``geometry.chord``."""
-    if not any(0 < time_dim < size for _, size, time_dim in layout):  # flat, or spheres, whose points are all as far out
-        return x.new_ones(len(x), len(layout))
+    """Return how far out the points are in each factor, the length of the time part, shape ``(N, F)``.
+
+    It is 1 in flat factors and on spheres, where no point is further out than another.
+    """
     lengths = [
-        torch.linalg.vector_norm(x[:, first : first + time_dim], dim=1, keepdim=True)
-        if 0 < time_dim < size
-        else x.new_ones(len(x), 1)
-        for first, size, time_dim in layout
+        torch.linalg.vector_norm(x[:, factor[0] : factor[0] + factor[2]], dim=1) if _reaches(factor) else x.new_ones(len(x))
+        for factor in layout
     ]
-    return nearest_power_of_two(torch.cat(lengths, dim=1))
+    return torch.stack(lengths, dim=1)
+
+
+def _reaches(factor: tuple[int, int, int]) -> bool:
+    """Tell whether points of a factor can be further out than others: it has time and space coordinates."""
+    _, size, time_dim = factor
+    return 0 < time_dim < size

@@ -21,8 +21,8 @@ struct Space {
     float limit;  // the largest squared chord it holds for
 };
 
-// Points by coordinate, each coordinate padded to `stride` numbers; likewise, of each factor, the power of two that says how far
-// out they are, and its inverse.
+// Points by coordinate, each coordinate padded to `stride` numbers, in each factor divided by the length of the time part; likewise,
+// of each factor, that length and its inverse.
 struct Points {
     const float* x;
     const float* reach;
@@ -31,11 +31,11 @@ struct Points {
 };
 
 struct Separation {
-    Vec square, scale, slope, by_size;
+    Vec square, side, slope, by_size;
 };
 
 // How points are separated in one factor, first ones in `x` and `reach`, second ones in `y` and `y_reach`; see gpu_pair.py.
-// `reach` and `y_reach` are the power of two and its inverse. A point is read by coordinate: one number, or one for each lane.
+// `reach` and `inverse` are the length of the time part and its inverse. A point is read by coordinate: one number, or one for each lane.
 template <bool SLOPES, class Mine, class Theirs, class Number>
 INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, const Number& reach, const Number& inverse,
                            const Vec& y_reach, const Vec& y_inverse) {
@@ -48,31 +48,30 @@ INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, 
             total += w * w;
         }
         result.square = total;
-        result.scale = result.slope = all(1);
+        result.side = result.slope = all(1);
         result.by_size = all(0);
         return result;
     }
-    Vec dot = all(0);
+    Vec dot = all(0), turn = all(0);
     for (int k = 0; k < time; ++k) dot += mine(k) * theirs(k);
-    Vec length = all(1), shorten = all(1);
-    if (time < size) {
-        const Vec ratio = reach * y_inverse;
-        const Int alike = (ratio <= 2.0f) & (ratio >= 0.5f);
-        length = select(alike, all(1), ratio);
-        shorten = select(alike, all(1), inverse * y_reach);
-    }
     const Int across = dot < 0.0f;
-    const Vec scale = select(across, -length, length);
+    const Vec side = select(across, all(-1), all(1));
     for (int k = 0; k < time; ++k) {
-        const Vec w = mine(k) - scale * theirs(k);
-        total -= w * w;
+        const Vec w = mine(k) - side * theirs(k);
+        turn += w * w;
     }
     for (int k = time; k < size; ++k) {
-        const Vec w = mine(k) - scale * theirs(k);
+        const Vec w = mine(k) - side * theirs(k);
         total += w * w;
     }
-    const Vec gap = (1.0f - length) * (1.0f - length);
-    const Vec chord = (total * (1.0f / space.sizes[f]) + gap) * shorten;
+    Vec gap = all(0), chord = (total - turn) * (1.0f / space.sizes[f]);
+    if (time < size) {
+        const Vec rise = reach - y_reach, weight = reach * y_reach * (1.0f / space.sizes[f]);
+        gap = (rise * inverse) * (rise * y_inverse);
+        const Vec ahead = total * weight + gap;
+        chord = ahead - turn * weight;
+        if (time > 1) chord = select(absolute(chord) <= CANCELLED * (ahead + turn * weight), all(0), chord);  // its sign means nothing
+    }
     Int turned = across ^ across, far = across;
     Vec z;
     if (time == 1) {
@@ -108,10 +107,10 @@ INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, 
     result.square = square;
     if (SLOPES) {
         slope = select(turned, -slope, slope);
-        result.by_size = square - slope * (chord - gap * shorten);
-        result.slope = slope * shorten;
+        result.by_size = square - slope * (chord - gap);
+        result.slope = slope * y_reach;
     }
-    result.scale = scale;
+    result.side = side;
     return result;
 }
 
