@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from qgcn.data.arrays import read_arrays
 from qgcn.data.assemble import Array
-from qgcn.data.tables import read_arrays
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data

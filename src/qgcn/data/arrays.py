@@ -1,0 +1,144 @@
+"""Read NumPy's files, and the sparse matrices that SciPy keeps in them: within a limit, and never a pickle."""
+
+import io
+import math
+import warnings
+import zipfile
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from qgcn.data.assemble import Array
+from qgcn.data.content import ARRAYS, check_file, megabytes, read_bytes
+
+__all__ = ["arrays_of", "check_dense", "read_arrays", "sparse_from"]
+
+_PICKLED = b"\x80"  # how a pickle begins
+_ZIPPED = b"PK"
+_KINDS = "biufcSUmM"
+"""Kinds of arrays that are no pickle and have no fields."""
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_LAST_CHARACTER = 0x10FFFF
+
+
+class _PickledError(Exception):
+    """An array of Python objects."""
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Read the arrays of an ``.npz`` or ``.npy`` file (the latter under the name ``""``), never a pickle.
+
+    Memory: three times the arrays, which are at most as large as :data:`qgcn.data.content.ARRAYS` allows.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is no such file, holds pickled objects, or is larger than the limit when it is unpacked.
+    """
+    return arrays_of(read_bytes(path), path)
+
+
+def arrays_of(content: bytes, path: Path | str) -> dict[str, Array]:
+    """Read the arrays of a file from its content; ``path`` names it in an error."""
+    if not content:
+        raise ValueError(f"{path} is empty")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy's remarks on files of other versions
+            if content.startswith(_ZIPPED):
+                return _members(content, ARRAYS.of(len(content)))
+            return {"": _array(io.BytesIO(content), len(content))}
+    except Exception as error:  # zip and NumPy raise many kinds for a damaged file
+        if isinstance(error, _PickledError) or content.startswith(_PICKLED):
+            raise ValueError(
+                f"{path} holds pickled Python objects, which are never read: save plain arrays of numbers or strings, "
+                "for example by numpy.savez('graph.npz', edge_index=edge_index)"
+            ) from None
+        why = str(error).splitlines()[0] if str(error) else "it is damaged, or something else"
+        raise ValueError(f"{path} is not a NumPy file: {why}") from None
+
+
+def _members(content: bytes, most: int) -> dict[str, Array]:
+    arrays, total = {}, 0
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for member in archive.infolist():
+            total += member.file_size
+            if total > most:
+                raise ValueError(f"it unpacks to more than {megabytes(most)}, too much for {len(content)} bytes")
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError(f"{member.filename!r} is packed in a way that NumPy does not use")
+            with archive.open(member) as file:
+                arrays[member.filename.removesuffix(".npy")] = _array(file, member.file_size)
+                file.read(1)  # the checksum is compared at the end
+    return arrays
+
+
+def _array(file: IO[bytes], size: int) -> Array:
+    """Read one array from a file of so many bytes."""
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"an array of format {version[0]}.{version[1]} holds something else than numbers or strings")
+    shape, by_columns, dtype = _HEADERS[version](file)
+    if dtype.hasobject:
+        raise _PickledError
+    if dtype.kind not in _KINDS or (dtype.itemsize == 0 and dtype.kind not in "SU"):
+        raise ValueError(f"an array must hold numbers or strings, got {dtype}")
+    if any(not isinstance(length, int) or length < 0 for length in shape):
+        raise ValueError(f"an array cannot have the shape {shape}")
+    number = math.prod(shape)
+    needed = number * dtype.itemsize
+    if needed > size or (dtype.itemsize == 0 and number > size):
+        raise ValueError(f"an array of {megabytes(needed)} does not fit into {megabytes(size)}")
+    raw = np.frombuffer(file.read(needed), dtype=np.uint8)
+    if len(raw) < needed:
+        raise ValueError(f"it ends after {len(raw)} of {needed} bytes of an array")
+    flat = raw.view(dtype) if dtype.itemsize else np.zeros(number, dtype=dtype)
+    array: Array = flat.astype(dtype.newbyteorder("=")).reshape(shape, order="F" if by_columns else "C")
+    if dtype.kind == "U" and array.size and int(_characters(array).max(initial=0)) > _LAST_CHARACTER:
+        raise ValueError("an array of strings holds something that is no character")
+    return array
+
+
+def _characters(array: Array) -> Array:
+    return np.frombuffer(np.ascontiguousarray(array).data.cast("B"), dtype=np.uint32)
+
+
+def sparse_from(arrays: dict[str, Array], path: Path) -> Any:
+    """Return the SciPy matrix that ``scipy.sparse.save_npz`` wrote, or nothing if these arrays are something else.
+
+    Raises:
+        ValueError: They claim to be one and are not, or to have more rows or columns than the size of the file allows.
+    """
+    if "format" not in arrays or "shape" not in arrays:
+        return None
+    from scipy import sparse
+
+    shape = arrays["shape"]
+    most = ARRAYS.of(check_file(path)) // np.dtype(np.int64).itemsize
+    if shape.dtype.kind in "iu" and shape.size and int(shape.max()) > most:
+        raise ValueError(f"{path} claims {int(shape.max())} rows or columns, too many for its size: expected {most} at most")
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    buffer.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            matrix = sparse.load_npz(buffer)
+            if hasattr(matrix, "check_format"):
+                matrix.check_format(full_check=True)  # SciPy trusts indices when it computes, and writes where they say
+            matrix = matrix.tocoo()
+    except Exception as error:  # whatever inconsistent arrays lead to
+        raise ValueError(f"{path} is not a sparse matrix: {' '.join(str(error).split())}") from None
+    if matrix.ndim != 2:
+        raise ValueError(f"{path} is not a sparse matrix: it has {matrix.ndim} axes")
+    return matrix
+
+
+def check_dense(shape: tuple[int, ...], path: Path) -> None:
+    """Raise unless a sparse matrix of a file may be made dense, in float32."""
+    needed, most = math.prod(shape) * np.dtype(np.float32).itemsize, ARRAYS.of(check_file(path))
+    if needed > most:
+        raise ValueError(
+            f"{path} holds a sparse matrix of shape {shape}, {megabytes(needed)} as features: "
+            f"expected {megabytes(most)} at most for a file of its size"
+        )
