@@ -83,7 +83,7 @@ def _array(file: IO[bytes], size: int) -> Array:
         raise _PickledError
     if dtype.kind not in _KINDS or (dtype.itemsize == 0 and dtype.kind not in "SU"):
         raise ValueError(f"an array must hold numbers or strings, got {dtype}")
-    if any(not isinstance(length, int) or length < 0 for length in shape):
+    if any(length < 0 for length in shape):
         raise ValueError(f"an array cannot have the shape {shape}")
     number = math.prod(shape)
     needed = number * dtype.itemsize
@@ -117,21 +117,60 @@ def sparse_from(arrays: dict[str, Array], path: Path) -> Any:
     most = ARRAYS.of(check_file(path)) // np.dtype(np.int64).itemsize
     if shape.dtype.kind in "iu" and shape.size and int(shape.max()) > most:
         raise ValueError(f"{path} claims {int(shape.max())} rows or columns, too many for its size: expected {most} at most")
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    buffer.seek(0)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            matrix = sparse.load_npz(buffer)
-            if hasattr(matrix, "check_format"):
-                matrix.check_format(full_check=True)  # SciPy trusts indices when it computes, and writes where they say
-            matrix = matrix.tocoo()
+        sizes = tuple(int(size) for size in shape)
+        row, column, values = _entries(arrays, sizes)
+        return sparse.coo_array((values, (row, column)), shape=sizes)
     except Exception as error:  # whatever inconsistent arrays lead to
-        raise ValueError(f"{path} is not a sparse matrix: {' '.join(str(error).split())}") from None
-    if matrix.ndim != 2:
-        raise ValueError(f"{path} is not a sparse matrix: it has {matrix.ndim} axes")
-    return matrix
+        missing = f"it has no array {error}" if isinstance(error, KeyError) else " ".join(str(error).split())
+        raise ValueError(f"{path} is not a sparse matrix: {missing}") from None
+
+
+def _entries(arrays: dict[str, Array], shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
+    """Return row, column and value of every entry, by NumPy: SciPy trusts the indices, and writes where they point."""
+    if len(shape) != 2 or min(shape) < 0:
+        raise ValueError(f"its shape is {shape}")
+    kind = str(arrays["format"].astype("U")) if arrays["format"].ndim == 0 else ""
+    values = arrays["data"]
+    if values.dtype.kind not in "biufc":
+        raise ValueError(f"it holds {values.dtype}, not numbers")
+    if kind == "coo":
+        if "coords" in arrays:
+            row, column = arrays["coords"]
+            return row, column, values
+        return arrays["row"], arrays["col"], values
+    if kind in ("csr", "csc", "bsr"):
+        return _compressed(kind, arrays, values, shape)
+    if kind == "dia" and values.ndim == 2 and arrays["offsets"].shape == values.shape[:1]:
+        column = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+        row = column - arrays["offsets"].astype(np.int64)[:, None]
+        inside = (row >= 0) & (row < shape[0]) & (column < shape[1]) & (values != 0)
+        return row[inside], column[inside], values[inside]
+    raise ValueError(f"its format is {kind!r}")
+
+
+def _compressed(kind: str, arrays: dict[str, Array], values: Array, shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
+    starts, minor = arrays["indptr"], arrays["indices"]
+    if starts.dtype.kind not in "iu" or minor.dtype.kind not in "iu" or starts.ndim != 1 or minor.ndim != 1 or len(starts) == 0:
+        raise ValueError("indptr and indices must be integers in one row")
+    starts, minor = starts.astype(np.int64), minor.astype(np.int64)
+    number = int(starts[-1])
+    axes = 3 if kind == "bsr" else 1
+    if starts[0] != 0 or (np.diff(starts) < 0).any() or not number <= min(len(minor), len(values)) or values.ndim != axes:
+        raise ValueError("indptr, indices and data do not fit each other")
+    minor, values = minor[:number], values[:number]
+    major = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    size = shape[1] if kind == "csc" else shape[0] // (values.shape[1] if kind == "bsr" else 1)
+    if len(starts) - 1 != size:
+        raise ValueError(f"indptr must have {size + 1} entries, got {len(starts)}")
+    if kind != "bsr":
+        return (minor, major, values) if kind == "csc" else (major, minor, values)
+    _, high, wide = values.shape
+    row, column = np.broadcast_arrays(
+        (major * high)[:, None, None] + np.arange(high)[:, None], (minor * wide)[:, None, None] + np.arange(wide)
+    )
+    kept = values != 0
+    return row[kept], column[kept], values[kept]
 
 
 def check_dense(shape: tuple[int, ...], path: Path) -> None:

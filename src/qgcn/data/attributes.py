@@ -156,8 +156,8 @@ def label_classes(values: Array, what: str) -> tuple[Tensor, list[str]]:
     """
     if values.dtype.kind == "f" and (np.isnan(values) | (values == np.floor(values))).all():
         values = np.where(np.isnan(values), -1, values)
-        if (np.abs(values) >= _LARGEST_LABEL).any():
-            raise ValueError(f"{what} has a label {values[np.abs(values).argmax()]}, which is too large for an integer")
+        if (size := np.abs(values.astype(np.float64))).size and size.max() >= _LARGEST_LABEL:
+            raise ValueError(f"{what} has a label {values[size.argmax()]}, which is too large for an integer")
         values = values.astype(np.int64)
     if values.dtype.kind not in "biuUS":
         raise ValueError(f"{what} must hold integers or strings, got {values.dtype}")
@@ -169,7 +169,10 @@ def label_classes(values: Array, what: str) -> tuple[Tensor, list[str]]:
     names, numbers = np.unique(values[labelled], return_inverse=True)
     y = torch.full((len(values),), -1)
     y[torch.from_numpy(labelled)] = torch.from_numpy(numbers)
-    return y, [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
+    try:
+        return y, [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
+    except UnicodeDecodeError:
+        raise ValueError(f"{what} has a label that is not UTF-8 text") from None
 
 
 def _label_array(labels: Any, what: str) -> Array:
@@ -222,7 +225,8 @@ def _plain_array(values: Any, what: str) -> Array:
     if isinstance(values, Tensor):
         return np.asarray(values.detach().cpu().to_dense())
     if hasattr(values, "toarray"):
-        return np.asarray((values.astype(np.float32) if values.dtype.kind == "f" else values).toarray())
+        with np.errstate(over="ignore"):
+            return np.asarray((values.astype(np.float32) if values.dtype.kind == "f" else values).toarray())
     try:
         array = np.asarray(values)
     except ValueError:

@@ -58,7 +58,7 @@ class Draft:
 def bad_weights(weights: Floats) -> Array:
     """Tell which weights are negative, not finite, or not a normal number in float32, which graphs are kept in."""
     limits = np.finfo(np.float32)
-    return ~((weights == 0) | ((weights >= limits.tiny) & (weights <= limits.max)))
+    return np.asarray(~((weights == 0) | ((weights >= limits.tiny) & (weights <= limits.max))))
 
 
 def weight_problem(weight: float) -> str:

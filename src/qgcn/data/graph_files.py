@@ -68,7 +68,7 @@ def _from_arrays(path: Path, name: str, num_nodes: int | None) -> Draft:
     what, index = _edge_index(arrays, path)
     more: dict[str, Any] = {"x": arrays.get("x"), "y": arrays.get("y")}
     if "edge_weight" in arrays:
-        more["weights"] = weight_array(arrays["edge_weight"], index.shape[-1])
+        more["weights"] = weight_array(arrays["edge_weight"], index.shape[-1] if index.ndim else 0)
     if num_nodes is None:
         num_nodes = next((len(arrays[key]) for key in ("node_ids", "x", "y") if key in arrays and arrays[key].ndim), None)
     if "node_ids" in arrays:

@@ -57,13 +57,17 @@ def read_parquet(path: Path) -> Table:
 def _index(schema: Any, rows: int) -> dict[str, range | None]:
     """Return the names of pandas' index, and the numbers of a regular one, which is not stored as a column."""
     found: dict[str, range | None] = {}
-    for each in (schema.pandas_metadata or {}).get("index_columns", []):
-        if isinstance(each, str) and each in schema.names and not each.startswith(_UNNAMED):
-            found[each] = None
-        elif isinstance(each, dict) and each.get("kind") == "range" and isinstance(each.get("name"), str):
-            numbers = range(*(int(each[key]) for key in ("start", "stop", "step")))
-            if len(numbers) == rows:
-                found[each["name"]] = numbers
+    try:
+        listed = dict(schema.pandas_metadata or {}).get("index_columns", [])
+        for each in listed:
+            if isinstance(each, str) and each in schema.names and not each.startswith(_UNNAMED):
+                found[each] = None
+            elif isinstance(each, dict) and each.get("kind") == "range" and isinstance(each.get("name"), str):
+                numbers = range(*(int(each[key]) for key in ("start", "stop", "step")))
+                if len(numbers) == rows:
+                    found[each["name"]] = numbers
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return {}  # what pandas did not write has no index of pandas
     return found
 
 
