@@ -1,11 +1,11 @@
-"""Feed every reader with mutated files: each is read, or refused by an error of ours in one line; nothing else, and no file is written.
+"""Feed every reader with mutated files: each is read, or refused in one line; nothing else happens, and no file is written.
 
     python -m fuzz --count 100000               # all readers; input k of a seed is the same on every machine
     python -m fuzz --count 100000 --start 40000 # go on
     python -m fuzz --only edges --start 17 --count 1 --keep found
 
-An input fails if its reader raises anything but a ``ValueError`` or ``OSError`` that our code raises itself, in one line; warns;
-takes longer than --seconds of processor time; takes more than --megabytes; writes a file; or kills the process.
+An input fails if its reader raises anything but a ``ValueError`` or ``OSError`` that our code raises itself, in one line; if it
+warns, takes longer than --seconds of processor time, takes more than --megabytes, writes a file, or kills the process.
 """
 
 import argparse
@@ -26,14 +26,14 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 
 import torch  # noqa: E402
+
+import qgcn  # noqa: E402
 from fuzz import mutations  # noqa: E402
 from fuzz.readers import READERS, Reader, train_run  # noqa: E402
 
-import qgcn  # noqa: E402
-
 OURS = str(Path(qgcn.__file__).parent)
 CHUNK = 500
-"""Inputs of one process: what kills it costs no more than the rest of them."""
+"""Inputs of one process."""
 
 
 class Slow(BaseException):
@@ -131,7 +131,7 @@ def _run(
     before = _peak()
     with record.open("a", buffering=1) as log:
         for k in inputs:
-            dice = random.Random(f"{given.seed}:{k}")
+            dice = random.Random(f"{given.seed}:{k}")  # noqa: S311
             name = dice.choice(names)
             reader = readers[name]
             source = dice.choice(reader.corpus)

@@ -23,7 +23,7 @@ def write_corpus(folder: Path = CORPUS) -> None:
     _write(folder / "edges", "headed.csv", "source,target,weight\n" + named)
     _write(folder / "edges", "bare.txt", "# a comment\n" + "".join(f"{a} {b}\n" for a, b in EDGES))
     _write(folder / "edges", "wide.tsv", "from\tto\tsince\tabout\n" + "".join(f"{a}\t{b}\t2001\tx y\n" for a, b in EDGES))
-    _write(folder / "edges", "quoted.csv", "".join(f'"{NAMES[a]}, x";"{NAMES[b]}"\n' for a, b in EDGES))
+    _write(folder / "edges", "quoted.csv", "".join(f'"{NAMES[a]}, x","{NAMES[b]}"\n' for a, b in EDGES))
     _write(folder / "edges-gz", "named.csv.gz", gzip.compress(named.encode(), mtime=0))
     rows = "".join(f"{name},{k},{0.5 * k},1\n" for k, name in enumerate(NAMES))
     _write(folder / "features", "headed.csv", "id,a,b,c\n" + rows)
@@ -64,7 +64,8 @@ def write_corpus(folder: Path = CORPUS) -> None:
     nodes = "".join(f'<node id="{name}"/>' for name in NAMES)
     edges = "".join(f'<edge source="{NAMES[a]}" target="{NAMES[b]}"><data key="w">2.5</data></edge>\n' for a, b in EDGES)
     key = '<key id="w" for="edge" attr.name="weight" attr.type="double"/>'
-    xml = f'<?xml version="1.0"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{key}\n<graph edgedefault="undirected">{nodes}\n{edges}</graph></graphml>\n'
+    opening = f'<?xml version="1.0"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{key}\n'
+    xml = f'{opening}<graph edgedefault="undirected">{nodes}\n{edges}</graph></graphml>\n'
     _write(folder / "graphml", "friends.graphml", xml)
     _write(
         folder / "node-split",
@@ -92,7 +93,7 @@ def write_corpus(folder: Path = CORPUS) -> None:
         "# comment\ntask: classification\ndata: cora\nmodel: hgcn\nspace: 'H4'\npatience: null\nrefit: true\ndevice: cpu\n",
     )
     _write(folder / "spaces", "names.txt", "E10\nH10\nS10\nK3\nQ7,3\nH5xS5\nQ4,2xE4xH2\n")
-    content = pickle.dumps({0: [1, 2], 1: [0], "feat": np.eye(3)}, protocol=2)
+    content = pickle.dumps({0: [1, 2], 1: [0], "feat": np.eye(3)}, protocol=3)
     _write(folder / "pickles", "adjacency.p", content.replace(b"numpy._core", b"numpy.core"))  # as NumPy 1 wrote it
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+
 from fuzz import mutations
 from fuzz.corpus import CORPUS, EDGES, NAMES
-
 from qgcn.data import NodeNames, load_graph, read_graph, read_link_split, read_node_split
 from qgcn.data.pickles import read_pickle
 from qgcn.manifolds import parse_space

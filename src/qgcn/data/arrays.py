@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from qgcn.data.assemble import Array
-from qgcn.data.content import ARRAYS, check_file, megabytes, read_bytes
+from qgcn.data.content import ARRAYS, NODES, check_file, megabytes, read_bytes
 
 __all__ = ["arrays_of", "check_dense", "read_arrays", "sparse_from"]
 
@@ -114,9 +114,9 @@ def sparse_from(arrays: dict[str, Array], path: Path) -> Any:
     from scipy import sparse
 
     shape = arrays["shape"]
-    most = ARRAYS.of(check_file(path)) // np.dtype(np.int64).itemsize
+    most = NODES.of(max((array.size for array in arrays.values()), default=0))
     if shape.dtype.kind in "iu" and shape.size and int(shape.max()) > most:
-        raise ValueError(f"{path} claims {int(shape.max())} rows or columns, too many for its size: expected {most} at most")
+        raise ValueError(f"{path} claims {int(shape.max())} rows or columns, too many for its entries: expected {most} at most")
     try:
         sizes = tuple(int(size) for size in shape)
         row, column, values = _entries(arrays, sizes)

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ARRAYS", "TEXT", "Limit", "check_file", "megabytes", "read_bytes"]
+__all__ = ["ARRAYS", "NODES", "TEXT", "Limit", "check_file", "megabytes", "read_bytes"]
 
 _CHUNK = 1 << 20
 
@@ -28,6 +28,8 @@ TEXT = Limit(16 << 20, 30)
 """Limit of text and XML in a ``.gz``; splitting it into fields takes several times as much."""
 ARRAYS = Limit(512 << 20, 100)
 """Limit of the arrays in an ``.npz`` and in Parquet, and of a sparse matrix that is made dense."""
+NODES = Limit(1 << 24, 16)
+"""Limit of the number of nodes that a file claims, over the number of ends of edges or of entries that it holds."""
 
 
 def check_file(path: Path) -> int:

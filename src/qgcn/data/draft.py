@@ -7,15 +7,13 @@ import numpy as np
 from torch import Tensor
 
 from qgcn.data.assemble import Array, Floats
-from qgcn.data.content import Limit
+from qgcn.data.content import NODES
 from qgcn.data.nodes import Nodes
 from qgcn.data.pairs import Ints
 
 __all__ = ["Draft", "bad_weights", "check_size", "from_index", "weight_array", "weight_problem"]
 
 _MOST_NODES = 1 << 31  # a pair of nodes is numbered in 64 bits
-_FREE_NODES = Limit(1 << 24, 16)
-"""Number of nodes that edges may show, over the number of their ends."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def from_index(array: Array, what: str, name: str, num_nodes: int | None, **more
         raise ValueError(f"{name} has no edges")
     size = int(array.max()) + 1 if num_nodes is None else num_nodes
     _check_range(array, size, what)
-    if num_nodes is None and size > _FREE_NODES.of(array.size):
+    if num_nodes is None and size > NODES.of(array.size):
         raise ValueError(
             f"{what} numbers nodes up to {size - 1}, too many for {array.shape[1]} edges: "
             f"give num_nodes = {size} if all of them are nodes, or number nodes without gaps"

@@ -81,6 +81,7 @@ def _problem(what: str, where: Any) -> yaml.YAMLError:
 
 
 _SHORT = reprlib.Repr()
+_SHORT.maxlevel = 3
 _SHORT.maxstring = _SHORT.maxother = 100
 
 
