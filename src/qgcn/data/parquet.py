@@ -43,6 +43,7 @@ def read_parquet(path: Path) -> Table:
         with _opened(path, names[k] if names[k] in texts else None) as file:
             try:
                 found = file.read(columns=[names[k]])
+                found.validate(full=True)  # places in a dictionary, and UTF-8
             except (ArrowException, OSError) as error:
                 raise ValueError(f"{path} is damaged: {_first_line(error)}") from None
         if found.num_columns != 1:
