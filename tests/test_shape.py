@@ -31,3 +31,7 @@ def test_a_changed_default_and_a_lost_name_are_seen(monkeypatch):
     lost = set(before) - set(shape.public_shape())
     assert "qgcn.manifolds.parse_space(name, *, beta=-1.0, learnable=False)" in lost
     assert any(line.startswith("qgcn.data.Dataset") for line in lost)
+
+
+def test_the_citation_names_the_version():
+    assert f"\nversion: {qgcn.__version__}\n" in (shape.RECORD.parent.parent / "CITATION.cff").read_text()
