@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos lint format bench docs clean
+.PHONY: help demo test chaos fuzz mutate lint format bench shape package docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/' | column -t -s ':'
@@ -45,6 +45,15 @@ bench: $(INSTALLED)  ## Measure speed and accuracy
 	$(BIN)/python benchmarks/network.py --seeds pubmed
 	$(BIN)/python benchmarks/reconstruction.py
 	$(BIN)/python benchmarks/analysis.py
+
+fuzz: $(INSTALLED)  ## Feed every reader with 100,000 damaged files
+	cd tests && ../$(BIN)/python -m fuzz --count 100000
+
+shape: $(INSTALLED)  ## Record the public names and signatures, after a change that is announced
+	$(BIN)/python tests/shape.py --record
+
+package: $(INSTALLED)  ## Build wheel and sdist, and run the wheel without the development tools
+	$(BIN)/python tests/package.py
 
 docs: $(INSTALLED)  ## Build the manual into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

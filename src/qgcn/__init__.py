@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from qgcn.manifolds import PseudoHyperboloid, parse_space
     from qgcn.training import load_run
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "PseudoHyperboloid",

@@ -67,3 +67,21 @@ def test_arguments_are_checked():
 
 def test_as_dict_is_json():
     assert len(json.loads(json.dumps(distance_spectrum(grid(12, 12)).as_dict()))["eigenvalues"]) == 100
+
+
+def test_the_share_explained_is_that_of_the_squares_of_doubly_centred_distances():
+    graph = nx.lollipop_graph(5, 6)
+    hops = np.asarray(nx.floyd_warshall_numpy(graph)) ** 2
+    centre = np.eye(11) - 1 / 11
+    values = np.linalg.eigvalsh(-centre @ hops @ centre / 2)
+    values = values[np.argsort(-np.abs(values))]
+    found = distance_spectrum(graph, 3, exact=True)
+    assert found.explained == pytest.approx((values[:3] ** 2).sum() / (values**2).sum())
+    assert found.eigenvalues == pytest.approx(values / np.abs(values).sum(), abs=1e-12)
+    assert found.negative == pytest.approx(-values[values < 0].sum() / np.abs(values).sum())
+
+
+def test_one_dimension_is_enough_and_none_is_not():
+    assert distance_spectrum(nx.cycle_graph(5), 1, exact=True).dim == 1
+    with pytest.raises(ValueError, match="dim"):
+        distance_spectrum(nx.cycle_graph(5), 0)

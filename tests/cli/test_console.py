@@ -1,8 +1,13 @@
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+import qgcn.cli
+from qgcn.cli.console import Console as SafeConsole
 from qgcn.cli.console import progress_bars
 
 
@@ -63,3 +68,30 @@ def test_a_paused_bar_is_gone_until_it_goes_on():
             progress("training", 2, 2)
             assert out.getvalue() == before
         assert progress._bars.live.is_started
+
+
+def test_escapes_of_others_are_shown_and_those_of_rich_are_kept():
+    out = io.StringIO()
+    console = SafeConsole(file=out, force_terminal=True, width=60, legacy_windows=False, color_system="standard")
+    table = Table("name")
+    table.add_row("a\x1b[2Jb")
+    console.print(table)
+    console.print("[bold]x[/]\x9b\u202e", highlight=False)
+    console.print(Text("\x1b]0;title\x07"))
+    written = out.getvalue()
+    assert "a\\x1b[2Jb" in written
+    assert "\\x9b\\u202e" in written
+    assert "\\x1b]0;title" in written
+    assert "\x1b[1mx" in written
+    assert not {"\x1b[2J", "\x1b]", "\x9b", "\u202e"} & {written[k : k + n] for k in range(len(written)) for n in (1, 2, 4)}
+
+
+def test_progress_shows_escapes():
+    bars, text = shown(True, [("reading", 0, 0, "a\x1b[2J")])
+    assert bars == [("reading: a\\x1b[2J", 0, None)]
+    assert "a\\x1b[2J" in text
+
+
+def test_every_command_prints_through_the_console_that_escapes():
+    for path in Path(qgcn.cli.__file__).parent.glob("*.py"):
+        assert path.name == "console.py" or "rich.console" not in path.read_text(), path

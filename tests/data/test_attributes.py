@@ -9,6 +9,8 @@ import torch
 
 from graphs import pairs
 from qgcn.data import read_graph
+from qgcn.data.attributes import label_classes, read_features
+from qgcn.data.nodes import Nodes
 
 
 def test_features_and_labels_find_their_nodes_by_id(write):
@@ -186,3 +188,34 @@ def test_a_pickle_of_features_is_refused(write):
     np.save(objects, np.array([[{}]], dtype=object))
     with pytest.raises(ValueError, match=r"o\.npy holds pickled Python objects, which are never read"):
         read_graph(nx.cycle_graph(3), features=objects)
+
+
+@pytest.mark.parametrize("value", ["1e39", "-1e308"])
+def test_a_feature_that_float32_cannot_hold_is_refused_where_it_stands(tmp_path, value):
+    (tmp_path / "x.csv").write_text(f"id,a,b\n0,1,2\n1,1,{value}\n")
+    message = rf"x\.csv, line 3: column 'b' of node 1 is {float(value)!r}, which is too large for float32$".replace("+", r"\+")
+    with pytest.raises(ValueError, match=message):
+        read_features(tmp_path / "x.csv", Nodes(np.arange(2), "all"))
+    np.save(tmp_path / "x.npy", np.array([[1.0, 2.0], [3.0, float(value)]]))
+    with pytest.raises(ValueError, match=r"x\.npy: row 1, column 1 is .*, which is too large for float32$"):
+        read_features(tmp_path / "x.npy", Nodes(np.arange(2), "all"))
+    sp.save_npz(tmp_path / "x.npz", sp.csr_array(np.array([[1.0, 2.0], [3.0, float(value)]])))
+    with pytest.raises(ValueError, match=r"x\.npz: row 1, column 1 is"):
+        read_features(tmp_path / "x.npz", Nodes(np.arange(2), "all"))
+
+
+def test_a_feature_that_is_small_is_rounded(tmp_path):
+    x, _ = read_features(np.array([[1e-320], [3e38]]), Nodes(np.arange(2), "all"))
+    assert x.tolist() == [[0.0], [float(np.float32(3e38))]]
+
+
+@pytest.mark.parametrize("values", [np.array([1e308, 0.0]), np.array([2**63, 0], dtype=np.uint64), np.array([1e19, -1e19])])
+def test_a_label_that_is_no_integer_of_64_bits_is_refused(values):
+    with pytest.raises(ValueError, match=r"^labels has a label \S+, which is too large for an integer$"):
+        label_classes(values, "labels")
+
+
+def test_labels_of_small_floats_and_of_bytes_are_read():
+    assert label_classes(np.array([1, np.nan, 0], dtype=np.float16), "y")[1] == ["0", "1"]
+    with pytest.raises(ValueError, match="y has a label that is not UTF-8 text"):
+        label_classes(np.array([b"\xff", b"a"]), "y")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qgcn.data.columns import Columns, Table
+from qgcn.data.columns import Columns, Table, WideFieldError, check_width, gather
 
 
 def table(*columns, head=None):
@@ -84,3 +84,30 @@ def test_empty_and_broken_fields_are_named():
     with pytest.raises(ValueError, match=r"^t\.csv, line 1: column 1 runs over the end of its line$"):
         table([b"a\nb", b"c"]).check_filled(0)
     table([b"a", b"c"]).check_filled(0)
+
+
+@pytest.mark.parametrize("lengths", [[0, 1, 5], [3] * 200, [40] * 100 + [3], [1] * 100 + [200], [0] * 70 + list(range(70))])
+def test_gather_takes_fields_of_any_length(lengths):
+    fields = [bytes(97 + (k + j) % 26 for j in range(length)) for k, length in enumerate(lengths)]
+    stops = np.cumsum(lengths)
+    made = gather(np.frombuffer(b"".join(fields), dtype=np.uint8), stops - lengths, stops)
+    assert made.tolist() == fields
+
+
+def test_a_column_may_be_sixteen_times_its_file_and_16_mebibytes():
+    assert check_width(np.array([16 << 20]), 0) == 16 << 20
+    assert check_width(np.array([0, 0]), 0) == 1
+    assert check_width(np.array([(16 << 20) + 160]), 10) == (16 << 20) + 160
+    with pytest.raises(WideFieldError) as caught:
+        check_width(np.array([1, (8 << 20) + 1]), 0)
+    assert (caught.value.row, caught.value.length, caught.value.most) == (1, (8 << 20) + 1, 8 << 20)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3, 6])
+def test_the_first_word_among_integers_is_found(place):
+    fields = [b"1"] * 7
+    fields[place] = b"x"
+    columns = Columns(1, range(7), lambda _, part: np.array(fields[part.start : part.stop]))
+    assert Table("t", columns, np.arange(7)).first_word(0) == place
+    fields[6] = b"y"
+    assert Table("t", Columns(1, range(7), columns._load), np.arange(7)).first_word(0) == place

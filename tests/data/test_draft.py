@@ -19,7 +19,7 @@ def test_weights_are_checked_with_the_names_of_their_ends():
     weights = weight_array(np.array([1, 2], dtype=np.int8), 2)
     assert weights.dtype == np.float64
     draft = from_index(np.array([[0, 1], [1, 2]]), "e", "g", None, weights=np.array([1.0, -2.0]))
-    with pytest.raises(ValueError, match=r"^a weight must be finite and not negative, got -2\.0 between 1 and 2$"):
+    with pytest.raises(ValueError, match=r"^a weight must be finite and not negative, got -2 between 1 and 2$"):
         draft.check_weights()
     with pytest.raises(ValueError, match=r"^edge_weight must hold 3 numbers, got float64 in \(2,\)$"):
         weight_array(weights, 3)

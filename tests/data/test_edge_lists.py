@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 
 from graphs import ordered, weights
 from qgcn.data import as_data, read_graph
@@ -171,3 +172,27 @@ def test_data_frames_are_tables_with_a_header():
         read_graph(frame, source="u", target="v")
     with pytest.raises(ValueError, match=r"^the DataFrame has no rows$"):
         read_graph(frame[:0])
+
+
+@pytest.mark.parametrize(
+    ("weight", "problem"),
+    [
+        ("1e308", r"fit float32, got 1e\+308$"),
+        ("1e39", r"fit float32, got 1e\+39$"),
+        ("1e-320", "fit float32, got 9.99989e-321$"),
+        ("1e-39", "fit float32, got 1e-39$"),
+        ("1e999", "be finite and not negative, got inf$"),
+    ],
+)
+def test_a_weight_that_float32_cannot_hold_is_refused_where_it_stands(tmp_path, weight, problem):
+    (tmp_path / "g.csv").write_text(f"source,target,weight\na,b,1\nb,c,{weight}\n")
+    with pytest.raises(ValueError, match=rf"g\.csv, line 3, column 'weight': a weight must {problem}"):
+        read_graph(tmp_path / "g.csv")
+    with pytest.raises(ValueError, match=f"a weight must {problem[:-1]} between 0 and 1$"):
+        read_graph(scipy.sparse.coo_array(([float(weight)], ([0], [1])), shape=(2, 2)))
+
+
+def test_the_largest_and_smallest_weights_of_float32_are_kept(tmp_path):
+    limits = np.finfo(np.float32)
+    (tmp_path / "g.csv").write_text(f"a,b,{float(limits.max)!r}\nb,c,{float(limits.tiny)!r}\nc,d,0\n")
+    assert read_graph(tmp_path / "g.csv").edge_weight.tolist() == [float(limits.max), float(limits.tiny)]

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from graphs import TRIANGLE, pairs
 from qgcn.data import as_data, load, read_graph, undirected
@@ -38,3 +39,23 @@ def test_as_data_refuses_what_is_neither_name_nor_file(write):
         as_data("edges.csv")
     with pytest.raises(ValueError, match="option 'depth' is for named data sets only"):
         as_data(write("0,1\n"), depth=3)
+
+
+def test_masks_belong_to_the_labels_they_came_with():
+    edges = torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
+    masks = {name: torch.arange(6) % 3 == k for k, name in enumerate(("train_mask", "val_mask", "test_mask"))}
+    data = Data(edge_index=edges, num_nodes=6, **masks)
+    assert read_graph(data).get("train_mask") is None
+    data.y = torch.tensor([0, 1, 0, 1, 0, 1])
+    for name, mask in masks.items():
+        assert torch.equal(read_graph(data)[name], mask)
+    labels = ["a", "b", "a", "b", "a", ""]
+    drawn = read_graph(data, labels=labels)
+    assert not drawn.train_mask[5]
+    assert not drawn.val_mask[5]
+    assert not drawn.test_mask[5]
+
+
+def test_labels_for_more_nodes_than_features_are_refused(write):
+    with pytest.raises(ValueError, match=r"labels|rows"):
+        read_graph(torch.tensor([[0, 1], [1, 2]]), features=torch.eye(3), labels=[0, 1, 0, 1])

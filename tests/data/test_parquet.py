@@ -136,3 +136,30 @@ def test_long_columns_come_back_whole(store):
     expected = {(f"n{a}", f"n{b}") for a, b in edges.tolist() if a != b}
     assert ordered(read_graph(path)) == expected
     assert torch.equal(read_graph(path).edge_index, read_graph(path).edge_index)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"index_columns": 3}', '{"index_columns": [{"kind": "range", "name": "a", "start": "x"}]}']
+)
+def test_a_note_of_pandas_that_makes_no_sense_is_passed_over(tmp_path, text):
+    table = pa.table({"a": ["x", "y"], "b": ["y", "z"]}).replace_schema_metadata({"pandas": text})
+    pq.write_table(table, tmp_path / "g.parquet")
+    assert read_parquet(tmp_path / "g.parquet").head == ("a", "b")
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_strings_are_read_the_same_however_they_are_kept(tmp_path, kind):
+    words = ["a", None, "", "ünï", "a", "b" * 40]
+    table = pa.table({"t": pa.array(words).cast(kind), "n": range(6)})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=2)
+    found = read_parquet(tmp_path / "t.parquet")
+    assert found.texts(0).tolist() == [word or "" for word in words]
+    assert found.row(3).texts(0).tolist() == ["ünï"]
+
+
+def test_many_rows_of_one_long_string_are_refused(tmp_path):
+    table = pa.table({"a": pa.array(["x" * 5000]).take(pa.array([0] * 20_000)), "b": range(20_000)})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"row 0: column 'a' has a field of 5,000 bytes, too long for 20,000 rows"):
+        read_parquet(tmp_path / "t.parquet").texts(0)
+    assert read_parquet(tmp_path / "t.parquet").numbers(1, "n")[-1] == 19_999

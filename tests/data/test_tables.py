@@ -9,7 +9,10 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qgcn.data.tables import read_arrays, read_bytes, read_table, refuse_pickle, sparse_from, suffix_of
+from qgcn.data import read_graph
+from qgcn.data.arrays import read_arrays, sparse_from
+from qgcn.data.content import read_bytes
+from qgcn.data.tables import read_table, refuse_pickle, suffix_of
 
 
 def fields(table):
@@ -64,7 +67,7 @@ def test_fields_survive_a_round_trip(tmp_path_factory, rows, mark):
         (b"\x89PNG\r\n\x00\x01", r"graph\.csv is not a text file: it has a zero byte in line 2$"),
         ('a,b\n"b,c\n', r"graph\.csv, line 2: 1 column, but line 1 has 2$"),
         ('a,b\nc,"d\ne,f\ng,"h\n', r"graph\.csv, line 2: a quoted field is not closed"),
-        (f'a,"{"b" * 200_000}"\n', r"graph\.csv, line 1: a quoted field is not closed: field larger"),
+        (f'a,"{"b" * 200_000}"\n', r"graph\.csv, line 1: a field has more than 131,072 characters; is a quo"),
     ],
 )
 def test_what_is_no_table_is_refused_in_one_line(write, content, message):
@@ -149,3 +152,37 @@ def test_pickles_are_refused_with_the_way_to_convert_them():
         assert call in str(caught.value)
         assert "\n" not in str(caught.value)
     refuse_pickle(Path("graph.csv"), "a graph")
+
+
+def test_blanks_of_any_number_are_stepped_over(write):
+    many = " " * 5000
+    table = read_table(write(f"{many}a{many},{many}b c{many}\n{many}\nd,{many}\n"))
+    assert fields(table) == [["a", "d"], ["b c", ""]]
+    assert fields(read_table(write(f"{many}a{many}b\n"))) == [["a"], ["b"]]
+
+
+def test_a_table_may_be_wide_but_not_without_limit(write):
+    assert len(read_table(write("1," * 131_071 + "1\n")).columns) == 131_072
+    for mark in ("", '"a",'):
+        with pytest.raises(ValueError, match=r"graph\.csv has 131,07[34] columns: expected 131,072 at most$"):
+            read_table(write(mark + "1," * 131_072 + "1\n"))
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_one_long_field_does_not_widen_a_long_column(write, quote):
+    rows = "".join(f"{k},x\n" for k in range(20_000))
+    table = read_table(write(f"{rows}{quote}{'a' * 3000}{quote},{quote}{'b' * 100}{quote}\n"))
+    with pytest.raises(
+        ValueError, match=r"line 20001: column 1 has a field of 3,000 bytes, too long for 20,001 rows: expected \d+ at"
+    ):
+        table.texts(0)
+    assert table.texts(1)[-1] == "b" * 100
+    assert not table.is_numeric(0)
+    assert table.row(20_000).texts(0)[0] == "a" * 3000
+    with pytest.raises(ValueError, match=r"line 20001: column 1 has a field of 3,000 bytes"):
+        read_graph(table.path)
+
+
+def test_a_long_comment_beside_the_edges_is_not_read(write):
+    rows = "".join(f"{k},{k + 1},x\n" for k in range(20_000))
+    assert read_graph(write(f"{rows}0,2,{'a' * 3000}\n")).num_edges == 20_001

@@ -8,15 +8,24 @@ import typer
 
 __all__ = ["main"]
 
+INVALID = 2
+"""Exit code for invalid input, an interruption, and whatever else the user can do something about."""
+BUG = 70
+"""Exit code for an error of qgcn itself, as in sysexits.h."""
 _TYPERS_INTERRUPT = 130  # what Typer returns, without a word, after Ctrl-C
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; invalid input is reported in one line on stderr, with exit code 2."""
+    """Run the command line.
+
+    Invalid input is reported in one line on stderr, with exit code 2. An error of qgcn itself is reported in one line that
+    names a file with its traceback, with exit code 70.
+    """
     try:
         from qgcn.cli.app import build_app  # here, so that Ctrl-C is answered while PyTorch is being imported
 
         given = sys.argv[1:] if arguments is None else arguments
+        _check_text(given)
         status = build_app(given)(given, standalone_mode=False)
         if status == _TYPERS_INTERRUPT:
             raise KeyboardInterrupt
@@ -28,13 +37,24 @@ def main(arguments: list[str] | None = None) -> None:
         _fail("interrupted")
     except typer.TyperException as error:
         _fail(error.format_message())
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, OSError) as error:
         _fail(str(error))
-    except (MemoryError, RuntimeError) as error:
-        if not _is_out_of_memory(error):
-            raise
-        _fail("out of memory: try a smaller space or model, --no-batch-seeds, or another device")
+    except Exception as error:
+        if _is_out_of_memory(error):
+            _fail("out of memory: try a smaller space or model, --no-batch-seeds, or another device")
+        from qgcn.cli.bugs import describe
+
+        _fail(describe(error), BUG)
     sys.exit(status or 0)
+
+
+def _check_text(arguments: list[str]) -> None:
+    """Raise unless all arguments are UTF-8: settings that name files are written down."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"the argument {argument!r} is not UTF-8 text; rename the file") from None
 
 
 def _is_out_of_memory(error: Exception) -> bool:
@@ -42,8 +62,10 @@ def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "can't allocate" in str(error)
 
 
-def _fail(message: str) -> NoReturn:
-    line = " ".join(message.split())
+def _fail(message: str, code: int = INVALID) -> NoReturn:
+    from qgcn.cli.escapes import escaped, shortened
+
+    line = shortened(escaped(" ".join(message.split())))
     if line:  # without arguments the help is shown, and nothing is left to say
         print(f"qgcn: {line}", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(code)

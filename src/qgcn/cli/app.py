@@ -51,9 +51,7 @@ def _load(name: str) -> ModuleType:
     """Import the module of a command."""
     if name != "train":
         return import_module(f"qgcn.cli.{name}")
-    from rich.console import Console
-
-    from qgcn.cli.console import progress_bars
+    from qgcn.cli.console import Console, progress_bars
 
     with progress_bars(Console()) as progress:
         progress("loading PyTorch")  # options are the settings of tasks, which need it

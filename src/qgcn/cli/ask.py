@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from qgcn.cli.console import progress_bars
+from qgcn.cli.console import Console, progress_bars
 
 if TYPE_CHECKING:
     from qgcn.answer import Answer

@@ -1,16 +1,49 @@
-"""Progress on a terminal."""
+"""The terminal: output that files cannot steer, and progress."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from rich.console import Console
+import rich.console
+from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.markup import escape
 from rich.progress import BarColumn, ProgressColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.progress import Task as Bar
+from rich.segment import Segment
 from rich.text import Text
 
-__all__ = ["ProgressBars", "progress_bars"]
+from qgcn.cli.escapes import escaped
+
+__all__ = ["Console", "ProgressBars", "progress_bars"]
+
+
+class Console(rich.console.Console):
+    """A console of rich that shows control characters of names, labels and paths instead of obeying them.
+
+    Args:
+        options: As for :class:`rich.console.Console`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.push_render_hook(_EscapeAll())
+
+
+class _EscapeAll(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Escaped(each) for each in renderables]
+
+
+class _Escaped:
+    """Something to be shown, its control characters written out; those of rich itself are kept."""
+
+    def __init__(self, content: ConsoleRenderable) -> None:
+        self._content = content
+
+    def __rich_console__(self, console: rich.console.Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self._content, options):
+            yield Segment(text if control else escaped(text), style, control)
 
 
 class ProgressBars:
@@ -33,8 +66,8 @@ class ProgressBars:
         if stage != self._stage:
             if self._stage is not None:
                 self._bars.remove_task(self._bar)
-            self._stage, self._bar = stage, self._bars.add_task(escape(stage), total=None)
-        text = escape(f"{stage}: {note}" if note else stage)
+            self._stage, self._bar = stage, self._bars.add_task(escape(escaped(stage)), total=None)
+        text = escape(escaped(f"{stage}: {note}" if note else stage))
         self._bars.update(self._bar, completed=done, total=total or None, description=text)
 
     @contextmanager

@@ -3,10 +3,9 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from qgcn.cli.console import progress_bars
+from qgcn.cli.console import Console, progress_bars
 
 __all__ = ["datasets"]
 

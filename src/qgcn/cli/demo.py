@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from qgcn.cli.console import progress_bars
+from qgcn.cli.console import Console, progress_bars
 from qgcn.cli.report import report as write_report
 
 __all__ = ["demo"]

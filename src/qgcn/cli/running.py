@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.prompt import Confirm
 from rich.table import Table
 
-from qgcn.cli.console import ProgressBars, progress_bars
+from qgcn.cli.console import Console, ProgressBars, progress_bars
 from qgcn.cli.flags import shown
 from qgcn.manifolds import parse_space
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from qgcn.cli.console import progress_bars
+from qgcn.cli.console import Console, progress_bars
 from qgcn.cli.flags import flags_of, option
 from qgcn.cli.running import train_and_show
 from qgcn.tasks import TASKS, Config, read_config

@@ -9,15 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from qgcn.data.arrays import check_dense, read_arrays, sparse_from
 from qgcn.data.assemble import Array, count
 from qgcn.data.columns import Table
 from qgcn.data.nodes import Nodes, quoted
-from qgcn.data.tables import TABLE_SUFFIXES, read_arrays, read_table, refuse_pickle, sparse_from, suffix_of
+from qgcn.data.tables import TABLE_SUFFIXES, read_table, refuse_pickle, suffix_of
 
 __all__ = ["label_classes", "read_features", "read_labels"]
 
 _MIXED = {str, type(None)}
 """Types whose presence in a list means that its entries are looked at one by one."""
+_TOO_LARGE = ", which is too large for float32"
+_LARGEST_LABEL = np.iinfo(np.int64).max
 
 
 def read_features(features: Any, nodes: Nodes) -> tuple[Tensor, Nodes]:
@@ -39,6 +42,8 @@ def read_features(features: Any, nodes: Nodes) -> tuple[Tensor, Nodes]:
         source = _read_file(Path(features), "features", ("x", "features"))
         if isinstance(source, Table):
             return _features_from_table(source, nodes)
+        if hasattr(source, "toarray"):
+            check_dense(source.shape, Path(features))
         values, what = _plain_array(source, "features"), str(features)
     else:
         values, what = _plain_array(features, "features"), "features"
@@ -46,12 +51,15 @@ def read_features(features: Any, nodes: Nodes) -> tuple[Tensor, Nodes]:
         raise ValueError(f"{what} must have shape (N, F), got {values.shape}")
     if values.dtype.kind not in "biuf":
         raise ValueError(f"{what} must hold numbers, got {values.dtype}")
-    bad = np.argwhere(~np.isfinite(values))
+    kept = _float32(values)
+    bad = np.argwhere(~np.isfinite(kept))
     if len(bad):
         row, column = bad[0]
-        raise ValueError(f"{what}: row {row}, column {column} is {values[row, column]}")
+        raise ValueError(
+            f"{what}: row {row}, column {column} is {values[row, column]}{_TOO_LARGE * _is_finite(values[row, column])}"
+        )
     grown = nodes.with_rows(len(values), what)
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32)), grown
+    return torch.from_numpy(kept), grown
 
 
 def _features_from_table(table: Table, nodes: Nodes) -> tuple[Tensor, Nodes]:
@@ -63,11 +71,12 @@ def _features_from_table(table: Table, nodes: Nodes) -> tuple[Tensor, Nodes]:
     values = np.empty((len(table), len(table.columns) - 1), dtype=np.float32)
     for k in range(1, len(table.columns)):
         column = table.numbers(k, f"column {table.title(k)}")
-        bad = ~np.isfinite(column)
+        values[:, k - 1] = _float32(column)
+        bad = ~np.isfinite(values[:, k - 1])
         if bad.any():
             row = int(bad.argmax())
-            raise ValueError(f"{table.at(row)}: column {table.title(k)} of node {quoted(ids[row])} is {column[row]}")
-        values[:, k - 1] = column
+            about = f"column {table.title(k)} of node {quoted(ids[row])} is {column[row]}"
+            raise ValueError(f"{table.at(row)}: {about}{_TOO_LARGE * _is_finite(column[row])}")
     grown = nodes.with_ids(ids, table)
     place = grown.locate(ids)
     missing = np.setdiff1d(np.arange(len(grown.ids)), place)
@@ -77,6 +86,16 @@ def _features_from_table(table: Table, nodes: Nodes) -> tuple[Tensor, Nodes]:
     x = np.empty(values.shape, dtype=np.float32)
     x[place] = values
     return torch.from_numpy(x), grown
+
+
+def _float32(values: Array) -> Array:
+    """Return numbers as float32, infinite where they are too large for it."""
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def _is_finite(value: Any) -> bool:
+    return bool(np.isfinite(value))
 
 
 def read_labels(labels: Any, nodes: Nodes) -> tuple[Tensor, list[str], Nodes]:
@@ -116,7 +135,7 @@ def _labels_from_table(table: Table, nodes: Nodes) -> tuple[Tensor, list[str]]:
     table = nodes.skip_header(table, numeric=False)
     nodes.unique_ids_of(table)
     place = nodes.places_of(table)
-    integers, given = table.integers([1]), table.columns[1]
+    integers, given = table.integers([1]), table.values(1)
     values = integers[0] if integers is not None else given if given.dtype.kind == "f" else table.texts(1)
     read, classes = label_classes(values, str(table.path))
     y = torch.full((len(nodes.ids),), -1)
@@ -136,16 +155,24 @@ def label_classes(values: Array, what: str) -> tuple[Tensor, list[str]]:
         Numbers, int64 of shape ``(N,)``, -1 for none; names of the classes.
     """
     if values.dtype.kind == "f" and (np.isnan(values) | (values == np.floor(values))).all():
-        values = np.where(np.isnan(values), -1, values).astype(np.int64)
+        values = np.where(np.isnan(values), -1, values)
+        if (size := np.abs(values.astype(np.float64))).size and size.max() >= _LARGEST_LABEL:
+            raise ValueError(f"{what} has a label {values[size.argmax()]}, which is too large for an integer")
+        values = values.astype(np.int64)
     if values.dtype.kind not in "biuUS":
         raise ValueError(f"{what} must hold integers or strings, got {values.dtype}")
+    if values.dtype.kind == "u" and values.size and int(values.max()) > _LARGEST_LABEL:
+        raise ValueError(f"{what} has a label {values.max()}, which is too large for an integer")
     labelled = values != values.dtype.type() if values.dtype.kind in "US" else values.astype(np.int64) >= 0
     if not labelled.any():
         raise ValueError(f"{what} has no label at all")
     names, numbers = np.unique(values[labelled], return_inverse=True)
     y = torch.full((len(values),), -1)
     y[torch.from_numpy(labelled)] = torch.from_numpy(numbers)
-    return y, [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
+    try:
+        return y, [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
+    except UnicodeDecodeError:
+        raise ValueError(f"{what} has a label that is not UTF-8 text") from None
 
 
 def _label_array(labels: Any, what: str) -> Array:
@@ -198,7 +225,8 @@ def _plain_array(values: Any, what: str) -> Array:
     if isinstance(values, Tensor):
         return np.asarray(values.detach().cpu().to_dense())
     if hasattr(values, "toarray"):
-        return np.asarray(values.toarray())
+        with np.errstate(over="ignore"):
+            return np.asarray((values.astype(np.float32) if values.dtype.kind == "f" else values).toarray())
     try:
         array = np.asarray(values)
     except ValueError:

@@ -9,13 +9,31 @@ from typing import Any
 import numpy as np
 
 from qgcn.data.assemble import Array, Floats
+from qgcn.data.content import Limit
 from qgcn.data.pairs import Ints
 
-__all__ = ["Columns", "Table", "gather"]
+__all__ = ["Columns", "Table", "WideFieldError", "check_width", "gather"]
 
 _MOST_DIGITS = 18  # more could overflow 64 bits
 _MOST_WHOLE = 1 << 53  # beyond it not every integer is a float64
 _KEPT = 4  # columns kept in memory: those of an edge list and one more
+_FEW = 64  # fields that are copied one by one; more are copied character by character, all fields at once
+_SPREAD = Limit(16 << 20, 16)
+"""Limit of a column, whose fields are all as wide as the longest, over the size of the file."""
+
+
+class WideFieldError(ValueError):
+    """A field that is too long for its column.
+
+    Attributes:
+        row: Row of the field.
+        length: Its length in bytes.
+        most: The largest length that a table of its size may have.
+    """
+
+    def __init__(self, row: int, length: int, most: int) -> None:
+        super().__init__(f"row {row}: a field of {length} bytes is too long here, where {most} are possible")
+        self.row, self.length, self.most = row, length, most
 
 
 class Columns:
@@ -39,6 +57,11 @@ class Columns:
         return self._number
 
     def __getitem__(self, k: int) -> Array:
+        """Return a column.
+
+        Raises:
+            WideFieldError: A field is too long.
+        """
         return self._column(k)
 
     def __iter__(self) -> Iterator[Array]:
@@ -102,23 +125,41 @@ class Table:
 
     def is_number(self, row: int, column: int) -> bool:
         """Tell whether a field reads as a number."""
-        return _is_number(self.row(row).columns[column][0])
+        return _is_number(self.row(row).values(column)[0])
 
     def is_numeric(self, column: int) -> bool:
-        """Tell whether the first field of a column that is not empty reads as a number."""
+        """Tell whether the first field of a column that is not empty reads as a number; no column of long fields does."""
+        try:
+            values = self.columns[column]
+        except WideFieldError:
+            return False
         filled = ~self.empty(column)
-        return bool(filled.any()) and _is_number(self.columns[column][filled.argmax()])
+        return bool(filled.any()) and _is_number(values[filled.argmax()])
+
+    def values(self, column: int) -> Array:
+        """Return a column as it was read.
+
+        Raises:
+            ValueError: A field is too long: it would make the whole column too large.
+        """
+        try:
+            return self.columns[column]
+        except WideFieldError as error:
+            raise ValueError(
+                f"{self.at(error.row)}: column {self.title(column)} has a field of {error.length:,} bytes, "
+                f"too long for {len(self):,} rows: expected {error.most:,} at most"
+            ) from None
 
     def empty(self, column: int) -> Array:
         """Tell which fields of a column are empty, shape ``(R,)``."""
-        values = self.columns[column]
+        values = self.values(column)
         if values.dtype.kind == "f":
             return np.isnan(values)
         return values == b"" if values.dtype.kind == "S" else np.zeros(len(values), dtype=bool)
 
     def check_filled(self, column: int) -> None:
         """Raise ``ValueError`` if a field of a column is empty, or runs over the end of its line."""
-        empty, values = self.empty(column), self.columns[column]
+        empty, values = self.empty(column), self.values(column)
         if empty.any():
             raise ValueError(f"{self.at(int(empty.argmax()))}: column {self.title(column)} is empty")
         if values.dtype.kind == "S" and (np.ascontiguousarray(values).view(np.uint8) == ord("\n")).any():
@@ -127,7 +168,7 @@ class Table:
 
     def integers(self, columns: Sequence[int]) -> list[Ints] | None:
         """Return columns as integers, or nothing if one field is not a plainly written integer (``007`` is a name)."""
-        found = [_integers(self.columns[column]) for column in columns]
+        found = [_integers(self.values(column)) for column in columns]
         plain = [column for column in found if column is not None]
         return plain if len(plain) == len(found) else None
 
@@ -137,15 +178,16 @@ class Table:
         Raises:
             ValueError: A field is no number; ``what`` says what it should have been.
         """
+        values = self.values(column)
         try:
-            return self.columns[column].astype(np.float64)
+            return values.astype(np.float64)
         except ValueError:
-            row = next(row for row, field in enumerate(self.columns[column]) if not _is_number(field))
+            row = next(row for row, field in enumerate(values) if not _is_number(field))
             raise ValueError(f"{self.at(row)}: {what} must be a number, got {self.field(row, column)!r}") from None
 
     def encoded(self, column: int) -> Array:
         """Return a column as UTF-8 fields, NumPy bytes of shape ``(R,)``."""
-        values = self.columns[column]
+        values = self.values(column)
         if values.dtype.kind == "S":
             return values
         whole = _integers(values)
@@ -157,17 +199,54 @@ class Table:
         """Return a column as text, NumPy strings of shape ``(R,)``."""
         return np.char.decode(self.encoded(column), "utf-8")
 
+    def first_word(self, column: int) -> int:
+        """Return the first row of a column that is not a plainly written integer; there must be one."""
+        low, high = 0, len(self) - 1  # the row lies between them
+        while low < high:
+            middle = (low + high) // 2
+            plain = self._rows(slice(low, middle + 1)).integers([column]) is not None
+            low, high = (middle + 1, high) if plain else (low, middle)
+        return low
+
+
+def check_width(lengths: Array, size: int) -> int:
+    """Return the width of a column of fields of these lengths, at least 1.
+
+    Args:
+        lengths: Lengths in bytes, shape ``(R,)``, of which there is at least one.
+        size: Size of all fields of the table, in bytes.
+
+    Raises:
+        WideFieldError: The longest field would make the column larger than :data:`_SPREAD` allows.
+    """
+    width = max(1, int(lengths.max()))
+    if width * len(lengths) > _SPREAD.of(size):
+        raise WideFieldError(int(lengths.argmax()), width, _SPREAD.of(size) // len(lengths))
+    return width
+
 
 def gather(chars: Array, begins: Ints, stops: Ints) -> Array:
-    """Return the characters between each begin and its stop, NumPy bytes of shape ``(R,)``."""
+    """Return the characters between each begin and its stop, NumPy bytes of shape ``(R,)``.
+
+    Raises:
+        WideFieldError: A field is too long.
+    """
     lengths = stops - begins
     if len(lengths) == 0:
         return np.empty(0, dtype="S1")
-    width = max(1, int(lengths.max()))
+    width = check_width(lengths, len(chars))
     made = np.zeros((len(begins), width), dtype=np.uint8)
+    longer: Any = slice(None)
     for k in range(width):
-        longer = slice(None) if k < lengths.min() else np.flatnonzero(lengths > k)
+        if k >= lengths.min():
+            longer = np.flatnonzero(lengths > k)
+            if len(longer) <= _FEW:
+                break
         made[longer, k] = chars[begins[longer] + k]
+    else:
+        longer = ()
+    for row in longer:
+        made[row, : lengths[row]] = chars[begins[row] : stops[row]]
     return made.view(f"S{width}").ravel()
 
 

@@ -7,10 +7,11 @@ import numpy as np
 from torch import Tensor
 
 from qgcn.data.assemble import Array, Floats
+from qgcn.data.content import NODES
 from qgcn.data.nodes import Nodes
 from qgcn.data.pairs import Ints
 
-__all__ = ["Draft", "check_size", "from_index", "weight_array"]
+__all__ = ["Draft", "bad_weights", "check_size", "from_index", "weight_array", "weight_problem"]
 
 _MOST_NODES = 1 << 31  # a pair of nodes is numbered in 64 bits
 
@@ -45,11 +46,23 @@ class Draft:
         """Raise unless weights are finite and not negative."""
         if self.weights is None:
             return
-        bad = ~(np.isfinite(self.weights) & (self.weights >= 0))
+        bad = bad_weights(self.weights)
         if bad.any():
             k = int(bad.argmax())
             a, b = (self.nodes.ids[node].item() for node in self.edges[:, k])
-            raise ValueError(f"a weight must be finite and not negative, got {self.weights[k]} between {a!r} and {b!r}")
+            raise ValueError(f"{weight_problem(self.weights[k])} between {a!r} and {b!r}")
+
+
+def bad_weights(weights: Floats) -> Array:
+    """Tell which weights are negative, not finite, or not a normal number in float32, which graphs are kept in."""
+    limits = np.finfo(np.float32)
+    return np.asarray(~((weights == 0) | ((weights >= limits.tiny) & (weights <= limits.max))))
+
+
+def weight_problem(weight: float) -> str:
+    """Say what is wrong with a bad weight, for an error."""
+    rule = "fit float32" if np.isfinite(weight) and weight > 0 else "be finite and not negative"
+    return f"a weight must {rule}, got {weight:g}"
 
 
 def from_index(array: Array, what: str, name: str, num_nodes: int | None, **more: Any) -> Draft:
@@ -62,6 +75,11 @@ def from_index(array: Array, what: str, name: str, num_nodes: int | None, **more
         raise ValueError(f"{name} has no edges")
     size = int(array.max()) + 1 if num_nodes is None else num_nodes
     _check_range(array, size, what)
+    if num_nodes is None and size > NODES.of(array.size):
+        raise ValueError(
+            f"{what} numbers nodes up to {size - 1}, too many for {array.shape[1]} edges: "
+            f"give num_nodes = {size} if all of them are nodes, or number nodes without gaps"
+        )
     known: Literal["all", "index"] = "index" if num_nodes is None else "all"
     more.setdefault("nodes", Nodes(np.arange(size), known))
     return Draft(array.astype(np.int64), name=name, **more)

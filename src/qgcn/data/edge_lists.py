@@ -10,7 +10,7 @@ import numpy as np
 
 from qgcn.data.assemble import Array, Floats, count
 from qgcn.data.columns import Columns, Table
-from qgcn.data.draft import Draft, from_index
+from qgcn.data.draft import Draft, bad_weights, from_index, weight_problem
 from qgcn.data.nodes import HEADER_WORDS, Nodes
 from qgcn.data.pairs import Ints
 from qgcn.hints import nearest
@@ -261,10 +261,10 @@ def _listed(names: list[str]) -> str:
 
 def _weights_of(table: Table, column: int) -> Floats:
     weights = table.numbers(column, "a weight")
-    bad = ~(np.isfinite(weights) & (weights >= 0))
+    bad = bad_weights(weights)
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(f"{table.at(row)}: a weight must be finite and not negative, got {table.field(row, column)}")
+        raise ValueError(f"{table.at(row)}, column {table.title(column)}: {weight_problem(weights[row])}")
     return weights
 
 

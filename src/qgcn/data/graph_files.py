@@ -1,17 +1,20 @@
 """Graphs in files: edge lists, ``.npz`` and GraphML, as drafts of a graph."""
 
 import io
+import warnings
 from pathlib import Path
 from typing import Any
 
+from qgcn.data.arrays import read_arrays, sparse_from
 from qgcn.data.assemble import Array
+from qgcn.data.content import check_file, read_bytes
 from qgcn.data.draft import Draft, from_index, weight_array
 from qgcn.data.edge_lists import EdgeColumns, from_table
 from qgcn.data.nodes import Nodes
 from qgcn.data.objects import from_data, from_networkx, from_sparse
 from qgcn.data.store import from_arrays as stored_graph
 from qgcn.data.store import is_stored
-from qgcn.data.tables import TABLE_SUFFIXES, read_arrays, read_bytes, read_table, refuse_pickle, sparse_from, suffix_of
+from qgcn.data.tables import TABLE_SUFFIXES, read_table, refuse_pickle, suffix_of
 
 __all__ = ["from_path"]
 
@@ -29,8 +32,7 @@ def from_path(path: Path, num_nodes: int | None, wanted: EdgeColumns) -> Draft:
         ValueError: It cannot be understood.
     """
     suffix, name = suffix_of(path), path.name.split(".")[0] or path.name
-    if not path.exists():
-        raise FileNotFoundError(f"no file {path}")
+    check_file(path)
     refuse_pickle(path, "a graph")
     if suffix in TABLE_SUFFIXES:
         return from_table(read_table(path), name, num_nodes, wanted)
@@ -48,9 +50,11 @@ def _from_graphml(path: Path, name: str, num_nodes: int | None) -> Draft:
 
     content = read_bytes(path)
     try:
-        graph = networkx.read_graphml(io.BytesIO(content))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            graph = networkx.read_graphml(io.BytesIO(content))
     except Exception as error:  # the XML parser and NetworkX raise many kinds
-        raise ValueError(f"{path} is not GraphML: {str(error).splitlines()[0] if str(error) else 'no graph in it'}") from None
+        raise ValueError(f"{path} is not GraphML: {' '.join(str(error).split()) or 'no graph in it'}") from None
     return from_networkx(graph, name, num_nodes)
 
 
@@ -64,7 +68,7 @@ def _from_arrays(path: Path, name: str, num_nodes: int | None) -> Draft:
     what, index = _edge_index(arrays, path)
     more: dict[str, Any] = {"x": arrays.get("x"), "y": arrays.get("y")}
     if "edge_weight" in arrays:
-        more["weights"] = weight_array(arrays["edge_weight"], index.shape[-1])
+        more["weights"] = weight_array(arrays["edge_weight"], index.shape[-1] if index.ndim else 0)
     if num_nodes is None:
         num_nodes = next((len(arrays[key]) for key in ("node_ids", "x", "y") if key in arrays and arrays[key].ndim), None)
     if "node_ids" in arrays:

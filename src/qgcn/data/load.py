@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import zipfile
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
@@ -11,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from qgcn.data.arrays import arrays_of
 from qgcn.data.assemble import Array, assemble, degree_one_hot, undirected
 from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root
 from qgcn.data.download import download
+from qgcn.data.draft import from_index
 from qgcn.data.pickles import Holder, read_pickle
 from qgcn.hints import nearest
 
@@ -196,9 +197,9 @@ def _wordnet(files: dict[str, bytes], *, relation: str = "closure") -> "Data":
     relations = ("closure", "hypernym")
     if relation not in relations:
         raise ValueError(f"relation must be one of {', '.join(relations)}, got {relation!r}")
-    try:
-        with np.load(io.BytesIO(files["wordnet-nouns.npz"]), allow_pickle=False) as arrays:
-            edges, lemma = arrays[relation].T.astype(np.int64), arrays["lemma"]
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"wordnet-nouns.npz must hold the arrays {relation!r} and 'lemma': {error}") from None
-    return assemble(edges, len(lemma), name="wordnet-nouns", node_ids=lemma)
+    arrays = arrays_of(files["wordnet-nouns.npz"], "wordnet-nouns.npz")
+    edges, lemma = arrays.get(relation), arrays.get("lemma")
+    if edges is None or lemma is None or edges.ndim != 2 or lemma.ndim != 1:
+        raise ValueError(f"wordnet-nouns.npz must hold the arrays {relation!r} (E, 2) and 'lemma' (N,)")
+    draft = from_index(edges.T, f"wordnet-nouns.npz: {relation}", "wordnet-nouns", len(lemma))
+    return assemble(draft.edges, len(lemma), name="wordnet-nouns", node_ids=lemma)

@@ -94,7 +94,7 @@ class Nodes:
             return table.texts(column)
         read = table.integers([column])
         if read is None:
-            row = next(row for row in range(len(table)) if table.row(row).integers([column]) is None)
+            row = table.first_word(column)
             raise ValueError(f"{table.at(row)}: node {table.field(row, column)!r} is not in the graph, whose ids are integers")
         return read[0]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from qgcn.data.assemble import Array, Floats
-from qgcn.data.columns import Columns, Table
+from qgcn.data.columns import Columns, Table, WideFieldError, check_width
 from qgcn.data.draft import Draft, check_size, from_index, weight_array
 from qgcn.data.edge_lists import EdgeColumns, from_pairs, from_table
 from qgcn.data.nodes import Nodes
@@ -210,7 +210,7 @@ def from_networkx(graph: Any, name: str, num_nodes: int | None) -> Draft:
     if not listed:
         raise ValueError(f"{name} has no nodes")
     whole = all(isinstance(node, int | np.integer) and not isinstance(node, bool) for node in listed)
-    nodes = Nodes(np.array(listed, dtype=np.int64) if whole else np.array([str(node) for node in listed]), "all")
+    nodes = Nodes(_integers(listed) if whole else _names(listed, name), "all")
     nodes.check_unique()
     index = {node: k for k, node in enumerate(listed)}
     edges = np.array([(index[a], index[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2).T
@@ -222,11 +222,32 @@ def from_networkx(graph: Any, name: str, num_nodes: int | None) -> Draft:
     return Draft(edges, nodes, name, weights)
 
 
+def _integers(nodes: list[Any]) -> Array:
+    try:
+        return np.array(nodes, dtype=np.int64)
+    except OverflowError:
+        raise ValueError(f"a node must be an integer of 64 bits or a name, got {max(nodes, key=abs)}") from None
+
+
+def _names(nodes: list[Any], graph: str) -> Array:
+    """Return nodes by name; all names are kept as long as the longest."""
+    names = [str(node) for node in nodes]
+    lengths = np.array([len(name) for name in names])
+    try:
+        check_width(lengths, int(lengths.sum()))
+    except WideFieldError as error:
+        raise ValueError(
+            f"{graph} has a node with a name of {error.length:,} characters, "
+            f"too long for {len(names):,} nodes: expected {error.most:,} at most"
+        ) from None
+    return np.array(names)
+
+
 def _networkx_weights(given: list[Any], name: str) -> Floats | None:
     """Return the weights, 1 where there is none; nothing if no edge has one."""
     if all(weight is None for weight in given):
         return None
     try:
         return np.array([1.0 if weight is None else float(weight) for weight in given])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"the edge attribute 'weight' of {name} must be a number") from None

@@ -7,6 +7,7 @@ name, and of that only arrays, dictionaries and lists are real. Matrices and gra
 import collections
 import io
 import pickle
+import pickletools
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,14 @@ def read_pickle(content: bytes, what: str) -> Any:
         ValueError: It names anything else, or is no pickle.
     """
     try:
+        _check_memo(content)
         return _Unpickler(io.BytesIO(content), fix_imports=False, encoding="latin1").load()
     except Exception as error:  # a damaged pickle raises nearly anything
-        raise ValueError(f"{what} is refused as a pickle: {error}") from None
+        raise ValueError(f"{what} is refused as a pickle: {' '.join(str(error).split())}") from None
+
+
+def _check_memo(content: bytes) -> None:
+    """Raise if an object is kept under a number beyond the size of the file, for which Python would make room."""
+    for operation, number, _ in pickletools.genops(content):
+        if operation.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(number or 0) > len(content):
+            raise pickle.UnpicklingError(f"it keeps an object under number {number}")

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from qgcn.data.arrays import read_arrays
 from qgcn.data.assemble import Array
-from qgcn.data.tables import read_arrays
 from qgcn.seals import read_sealed, seal_archive
 
 if TYPE_CHECKING:

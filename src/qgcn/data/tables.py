@@ -1,9 +1,7 @@
 """Read tables: text divided by commas, semicolons, tabs or blanks, also ``.gz``, and Parquet; every error names its line."""
 
 import csv
-import gzip
 import io
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,20 +9,12 @@ from typing import Any
 import numpy as np
 
 from qgcn.data.assemble import Array, count
-from qgcn.data.columns import Columns, Table, gather
+from qgcn.data.columns import Columns, Table, check_width, gather
+from qgcn.data.content import check_file, read_bytes
 from qgcn.data.pairs import Ints
 from qgcn.data.parquet import PARQUET_SUFFIXES, read_parquet
 
-__all__ = [
-    "TABLE_SUFFIXES",
-    "check_file",
-    "read_arrays",
-    "read_bytes",
-    "read_table",
-    "refuse_pickle",
-    "sparse_from",
-    "suffix_of",
-]
+__all__ = ["TABLE_SUFFIXES", "read_table", "refuse_pickle", "suffix_of"]
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".edges", ".edgelist", ".tab", ".dat", *PARQUET_SUFFIXES)
 _PICKLE_SUFFIXES = (".pkl", ".pickle", ".p", ".gpickle", ".joblib", ".pt", ".pth")
@@ -38,9 +28,12 @@ _CONVERSIONS = {
     "a split": "pandas.DataFrame({'id': ids, 'part': parts}).to_csv('split.csv', index=False)",
 }
 """Calls that write what a pickle holds as a file that can be read."""
-_PICKLED = b"\x80"  # how a pickle begins
 _BLANK = np.isin(np.arange(256), tuple(b" \t\n\v\f\r"))
 """Whether a byte is white space."""
+_FEW_BLANKS = 8
+"""Blanks that are stepped over one by one, in all fields at once."""
+_MOST_COLUMNS = 1 << 17
+_LONGEST_QUOTED = 131_072  # that Python's reader of quoted fields takes
 
 
 def suffix_of(path: Path) -> str:
@@ -59,35 +52,6 @@ def refuse_pickle(path: Path, what: str) -> None:
             f"{path} is a pickle, which is never read, because reading one runs it: convert it where you trust it, "
             f"for example by {_CONVERSIONS[what]}"
         )
-
-
-def check_file(path: Path) -> None:
-    """Raise ``OSError`` unless a file can be read; one line says why."""
-    try:
-        path.open("rb").close()
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no file {path}") from None
-    except IsADirectoryError:
-        raise IsADirectoryError(f"{path} is a folder, not a file") from None
-    except OSError as error:
-        raise OSError(f"cannot read {path}: {error.strerror or error}") from None
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, unpacked if it is gzipped.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is not the gzip file it claims to be.
-    """
-    check_file(path)
-    content = path.read_bytes()
-    if path.suffix.lower() != ".gz":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path} is not a gzip file: {error}") from None
 
 
 def read_table(path: Path) -> Table:
@@ -121,6 +85,7 @@ def read_table(path: Path) -> Table:
         ends = _lines(chars)[1]
     begins, stops = _fields(chars, delimiter)
     _check_widths(np.diff(np.searchsorted(stops, ends, side="right"), prepend=0), lines, path)
+    _check_columns(len(stops) // len(lines), path)
     begins, stops = begins.reshape(len(lines), -1), stops.reshape(len(lines), -1)
 
     def load(k: int, rows: range) -> Array:
@@ -173,15 +138,29 @@ def _fields(chars: Array, delimiter: bytes | None) -> tuple[Ints, Ints]:
 def _step_over_blanks(chars: Array, places: Ints, bounds: Ints, back: bool = False) -> None:
     """Move each place, up to its bound, until no blank stands behind it, or, going back, before it."""
     moving = np.arange(len(places))
-    while len(moving):
+    for _ in range(_FEW_BLANKS):
         moving = moving[(places[moving] != bounds[moving]) & _BLANK[chars[places[moving] - back]]]
         places[moving] += -1 if back else 1
+    if len(moving) == 0:
+        return
+    filled = np.flatnonzero(~_BLANK[chars])
+    if back:
+        last = np.concatenate(([-1], filled))[np.searchsorted(filled, places[moving])]
+        places[moving] = np.maximum(last + 1, bounds[moving])
+    else:
+        following = np.concatenate((filled, [len(chars)]))[np.searchsorted(filled, places[moving])]
+        places[moving] = np.minimum(following, bounds[moving])
 
 
 def _check_widths(widths: Ints, lines: Ints, path: Path) -> None:
     odd = int((widths != widths[0]).argmax())
     if widths[odd] != widths[0]:
         raise ValueError(f"{path}, line {lines[odd]}: {count(int(widths[odd]), 'column')}, but line {lines[0]} has {widths[0]}")
+
+
+def _check_columns(number: int, path: Path) -> None:
+    if number > _MOST_COLUMNS:
+        raise ValueError(f"{path} has {number:,} columns: expected {_MOST_COLUMNS:,} at most")
 
 
 def _from_quoted(path: Path, content: bytes, delimiter: bytes | None) -> Table:
@@ -197,12 +176,20 @@ def _from_quoted(path: Path, content: bytes, delimiter: bytes | None) -> Table:
             lines.append(feed.line - len(feed.taken) + 1)
             feed.taken = []
     except csv.Error as error:
-        raise ValueError(f"{path}, line {feed.line - len(feed.taken) + 1}: a quoted field is not closed: {error}") from None
+        where = f"{path}, line {feed.line - len(feed.taken) + 1}"
+        if "limit" in str(error):
+            raise ValueError(
+                f"{where}: a field has more than {_LONGEST_QUOTED:,} characters; is a quotation mark not closed?"
+            ) from None
+        raise ValueError(f"{where}: a quoted field is not closed: {error}") from None
     numbers = np.array(lines)
     _check_widths(np.array([len(row) for row in rows]), numbers, path)
+    _check_columns(len(rows[0]), path)
 
     def load(k: int, part: range) -> Array:
-        return np.array([row[k].strip().encode() for row in rows[part.start : part.stop]], dtype=np.bytes_)
+        fields = [row[k].strip().encode() for row in rows[part.start : part.stop]]
+        width = check_width(np.array([len(field) for field in fields]), len(content)) if fields else 1
+        return np.array(fields, dtype=f"S{width}")
 
     return Table(path, Columns(len(rows[0]), range(len(rows)), load), numbers)
 
@@ -227,49 +214,3 @@ class _Lines(Iterator[str]):
                 self.taken.append(text)
                 return text
         raise StopIteration
-
-
-def read_arrays(path: Path) -> dict[str, Array]:
-    """Read the arrays of an ``.npz`` or ``.npy`` file (the latter under the name ``""``), never a pickle.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is no such file, or holds pickled objects.
-    """
-    content = io.BytesIO(read_bytes(path))
-    if content.getbuffer().nbytes == 0:
-        raise ValueError(f"{path} is empty")
-    try:
-        loaded = np.load(content, allow_pickle=False)
-        return {"": loaded} if isinstance(loaded, np.ndarray) else {key: loaded[key] for key in loaded.files}
-    except Exception as error:  # zip and NumPy raise many kinds for a damaged file
-        if ("allow_pickle" in str(error) and "Object" in str(error)) or bytes(content.getbuffer()[:1]) == _PICKLED:
-            raise ValueError(
-                f"{path} holds pickled Python objects, which are never read: save plain arrays of numbers or strings, "
-                "for example by numpy.savez('graph.npz', edge_index=edge_index)"
-            ) from None
-        why = (
-            str(error).splitlines()[0]
-            if str(error) and "allow_pickle" not in str(error)
-            else "it is damaged, or something else"
-        )
-        raise ValueError(f"{path} is not a NumPy file: {why}") from None
-
-
-def sparse_from(arrays: dict[str, Array], path: Path) -> Any:
-    """Return the SciPy matrix that ``scipy.sparse.save_npz`` wrote, or nothing if these arrays are something else.
-
-    Raises:
-        ValueError: They claim to be one and are not.
-    """
-    if "format" not in arrays or "shape" not in arrays:
-        return None
-    from scipy import sparse
-
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    buffer.seek(0)
-    try:
-        return sparse.load_npz(buffer)
-    except Exception as error:  # whatever inconsistent arrays lead to
-        raise ValueError(f"{path} is not a sparse matrix: {error}") from None

@@ -10,13 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
 from qgcn.hints import nearest
 from qgcn.manifolds import parse_space
 from qgcn.models import MODELS, Capabilities, Model, Options, find_model
+from qgcn.tasks.plain_yaml import brief, read_yaml
 from qgcn.tasks.registry import TASKS, find_task
 
 __all__ = ["Config", "check_shares", "join_config", "models_for", "path_field", "read_config", "settings_of"]
@@ -208,7 +208,7 @@ class Config(_Machine, _Training, _Model, _Data):
             if not first["loc"]:
                 raise ValueError(message) from None
             name = str(first["loc"][0])
-            given = "" if first["type"] == "missing" else f", got {first['input']!r}"
+            given = "" if first["type"] == "missing" else f", got {brief(first['input'])}"
             raise ValueError(f"{name}{where(name)}: {message[0].lower()}{message[1:]}{given}") from None
 
 
@@ -286,22 +286,13 @@ def read_config(path: str | Path) -> dict[str, Any]:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is not YAML, or not a list of keys.
+        ValueError: It is not YAML, or not a list of keys; or it is larger, deeper or less plain than settings are.
     """
-    path = Path(path)
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no config file {path}") from None
-    except OSError as error:
-        raise type(error)(f"cannot read config file {path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not YAML: it is no text") from None
-    except yaml.YAMLError as error:
-        problem = " ".join(str(getattr(error, "problem", error)).split())
-        mark = getattr(error, "problem_mark", None)
-        raise ValueError(f"{path} is not YAML: {problem}" + (f" (line {mark.line + 1})" if mark else "")) from None
+    values = read_yaml(Path(path))
     if not isinstance(values, dict):
         kind = "nothing" if values is None else type(values).__name__
         raise ValueError(f"{path} must hold keys and values such as 'epochs: 100', got {kind}")
-    return {str(key): value for key, value in values.items()}
+    for key in values:
+        if not isinstance(key, str):
+            raise ValueError(f"{path}: a key must be a name such as 'epochs', got {brief(key)}")
+    return values
