@@ -291,3 +291,13 @@ def test_a_spectral_yardstick_takes_negative_eigenvalues_where_they_help():
     task = problem(LinkPrediction, Data(edge_index=edges, num_nodes=40), val=0.2, test=0.2)
     found = {name: score()["roc_auc"] for name, score in task.yardsticks().items()}
     assert found["common neighbours"] < 0.5 < 0.7 < found["truncated SVD"]
+
+
+def test_validation_chooses_the_spectral_embedding_also_for_a_refit_and_a_changed_graph():
+    graph = data.load("stochastic-block")
+    task = LinkPrediction.of(graph)
+    choice = task.link_terms.choice
+    assert choice == task._choose(*task.link_terms.spectrum)
+    assert task.refitted().link_terms.choice == choice
+    assert task.changed(graph).link_terms.choice == choice
+    assert len(task.prior.weights) == 1 + len(task.term_names)
