@@ -101,7 +101,7 @@ class LinkTerms:
             (units * values, units),
             (self._scaled(svd * plain, svd, LARGE), svd),
         )
-        return tuple((left.astype(np.float32), right.astype(np.float32)) for left, right in pairs)
+        return tuple((_single(left), _single(right)) for left, right in pairs)
 
     def _scaled(self, left: Array, right: Array, share: float) -> Array:
         """Return left vectors divided by a number, so that such a share of the links have products below 1."""
@@ -156,6 +156,12 @@ class LinkTerms:
 
         rare = 1 / np.log(np.maximum(np.diff(self.graph.indptr), 2))
         return (diags_array(rare.astype(np.float32)) @ self.graph).tocsr()
+
+
+def _single(values: Array) -> Array:
+    """Return numbers in float32, themselves if they are."""
+    made: Array = values.astype(np.float32, copy=False)
+    return made
 
 
 def _logarithmic(x: Tensor) -> Tensor:
