@@ -9,6 +9,7 @@
 | ``dcsbm:N:SEED`` | degree-corrected block model with eight classes, no features |
 | ``ba:N:SEED``, ``ws:N:SEED`` | Barabasi-Albert, Watts-Strogatz |
 | ``geo:N:SEED``, ``plc:N:SEED`` | random geometric, power-law cluster |
+| ``knn:NAME`` | nearest neighbours among the rows of a table of scikit-learn: digits, iris, wine, breast_cancer |
 | ``karate``, ``les-miserables``, ``davis`` | small graphs of NetworkX |
 | ``debian``, ``debian-sources``, ``debian:SECTION`` | dependencies of Debian packages, from ``apt-cache dumpavail`` |
 | ``imports``, ``imports:PACKAGE`` | imports among the modules of the installed Python packages |
@@ -38,7 +39,7 @@ WORDS = 1000
 COMMON = 0.2
 """Share of the nodes beyond which a word says nothing."""
 DEGREE = 10
-"""Mean degree of generated graphs, about."""
+"""Mean degree of generated graphs, about; neighbours of a row of a table."""
 
 
 @lru_cache(maxsize=4)
@@ -146,6 +147,18 @@ def _small(name: str) -> Callable[[], Any]:
         return _data(np.array(list(graph.edges)).T, len(graph))
 
     return made
+
+
+def _neighbours(name: str) -> Any:
+    """Rows of a table, standardised, each joined to its nearest ones; labels are the classes."""
+    from sklearn import datasets
+    from sklearn.neighbors import kneighbors_graph
+
+    table = getattr(datasets, f"load_{name}")()
+    x = table.data - table.data.mean(axis=0)
+    x /= np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
+    pairs = kneighbors_graph(x, DEGREE).tocoo()
+    return _data(np.stack((pairs.row, pairs.col)), len(x), x, table.target)
 
 
 def _word_features(texts: Iterable[str]) -> Any:
@@ -261,6 +274,7 @@ def _imported(tree: ast.Module, base: list[str]) -> tuple[set[str], list[str]]:
 
 
 BUILT: dict[str, Callable[..., Any]] = {
+    "knn": _neighbours,
     "karate": _karate,
     "les-miserables": _small("les_miserables_graph"),
     "davis": _small("davis_southern_women_graph"),

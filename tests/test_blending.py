@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from qgcn.blending import blend, fit_weights
+from qgcn.blending import Prior, blend, fit_weights
 
 
 def problem(n=400, seed=0):
@@ -78,6 +78,33 @@ def test_a_term_that_hardly_varies_on_validation_gets_no_huge_weight():
     tiny = 0.001 * torch.nn.functional.one_hot(outcomes, 2).double()
     (weight,) = fit_weights(tiny.unsqueeze(-1), outcomes).tolist()
     assert 0 < weight < 1
+
+
+def test_a_prior_decides_where_there_is_little_to_go_by_and_gives_way_to_data():
+    terms, outcomes = problem(2000)
+    wrong = Prior((-1.0, 1.0, 1.0), strength=3.0)
+    assert torch.dist(fit_weights(terms, outcomes, wrong), fit_weights(terms, outcomes)) < 0.2
+    few = fit_weights(terms[:3], outcomes[:3], wrong)
+    assert torch.dist(few, torch.tensor(wrong.weights, dtype=few.dtype)) < torch.dist(few, fit_weights(terms, outcomes))
+
+
+def test_a_constant_term_keeps_the_weight_of_the_prior():
+    terms, outcomes = problem(100)
+    terms[..., 1] = 3.0
+    assert fit_weights(terms, outcomes, Prior((0.0, 0.7, 0.0)))[1] == 0.7
+    assert fit_weights(terms, outcomes)[1] == 0
+
+
+def test_the_least_deviation_is_that_of_the_prior():
+    terms, outcomes = problem(100)
+    bold, timid = (fit_weights(0.001 * terms, outcomes, Prior(least=least)) for least in (1e-6, 0.25))
+    torch.testing.assert_close(bold, 1000 * fit_weights(terms, outcomes))
+    assert (timid.abs() < bold.abs()).all()
+
+
+def test_a_prior_loses_its_first_predictor():
+    assert Prior((1.0, 2.0), 3.0, 0.5).without_first() == Prior((2.0,), 3.0, 0.5)
+    assert Prior().without_first() == Prior()
 
 
 def test_blend_is_the_weighted_sum():

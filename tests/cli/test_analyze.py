@@ -121,3 +121,11 @@ def test_without_matplotlib_figures_are_refused_before_anything_is_measured(comm
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "figures need Matplotlib: pip install" in command.fails("analyze", "cycle", "--no-trials", "--out", "geometry")
     assert "64 nodes" in command.works("analyze", "cycle", "--no-trials")
+
+
+def test_columns_of_a_wider_table_are_named(command, here):
+    (here / "wide.csv").write_text("day,who,whom\n" + "".join(f"mon,n{k},n{k + 1}\n" for k in range(12)))
+    found = json.loads(command.works("analyze", "wide.csv", "--source", "who", "--target", "whom", "--no-trials", "--json"))
+    assert (found["nodes"], found["edges"]) == (13, 12)
+    assert "no column 'whose'" in command.fails("analyze", "wide.csv", "--source", "whose", "--target", "whom", "--no-trials")
+    assert "source names a column" in command.fails("analyze", "cycle", "--source", "who", "--no-trials")

@@ -4,11 +4,12 @@ import csv
 import io
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
-from commands import SCRIPT
+from commands import SCRIPT, listing
 
 EDGES = [
     ("ann", "bob"),
@@ -114,6 +115,83 @@ def test_a_reader_that_has_enough_gets_no_traceback(runs, here):
         _, err = asked.communicate()
     assert head == "node,other,probability,spread\n"
     assert err == ""
+
+
+STOPPED = """
+import os, signal
+from qgcn.cli import main
+from qgcn.training.answers import Answers
+
+def scores(self, pairs, *, seed=None):
+    yield first
+    os.kill(os.getpid(), signal.SIGTERM)
+
+import numpy as np
+from qgcn.answer import Answer
+first = Answer({"node": np.array(["ann"]), "other": np.array(["bob"]), "probability": np.array([0.5])})
+Answers.link_scores = scores
+main(["score", "links", "pairs.csv", "--out", "late.csv"])
+"""
+
+
+def test_sigterm_while_a_file_is_written_leaves_no_part_of_it(runs, here, command):
+    before = listing(here)
+    done = subprocess.run([sys.executable, "-c", STOPPED], cwd=here, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    command.one_line(done.stderr)
+    assert listing(here) == before
+
+
+def test_columns_of_a_wider_table_are_named(runs, here, command):
+    extra = [*EDGES, ("zoe", "ann"), ("zoe", "bob")]
+    (here / "wide.csv").write_text("day,who,whom,note\n" + "".join(f"mon,{a},{b},x\n" for a, b in extra))
+    columns = ("--source", "who", "--target", "3")
+    best = rows_of(command.works("recommend", "links", "--graph", "wide.csv", *columns, "--node", "zoe", "--top", "2"))
+    assert [row["node"] for row in best] == ["zoe", "zoe"]
+    assert len(rows_of(command.works("predict", "classes", "--graph", "wide.csv", *columns))) == len(runs) + 1
+    assert rows_of(command.works("neighbors", "points", "zoe", "--graph", "wide.csv", *columns))[0]["node"] == "zoe"
+    wrong = ("--graph", "wide.csv", "--source", "whose", "--target", "whom")
+    assert "no column 'whose'" in command.fails("predict", "classes", *wrong)
+    assert "source names a column of a changed graph: give the graph" in command.fails("predict", "classes", "--source", "who")
+
+
+def test_features_of_new_nodes_and_integer_names(here, command):
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    edges = [(10 * k, 10 * ((k * 7 + j) % 40)) for k in range(40) for j in (1, 2, 5)]
+    edges = [(a, b) for a, b in edges if a != b]
+    (here / "edges.csv").write_text("".join(f"{a},{b}\n" for a, b in edges))
+    (here / "new.csv").write_text("".join(f"{a},{b}\n" for a, b in [*edges, (7, 10), (7, 20)]))
+    nodes = [10 * k for k in range(40)]
+
+    def write(name, ids):
+        lines = (f"{node}," + ",".join(f"{value:.3f}" for value in rng.standard_normal(4)) for node in ids)
+        (here / name).write_text("\n".join(lines) + "\n")
+
+    write("x.csv", nodes)
+    write("new_x.csv", [*nodes, 7])
+    (here / "y.csv").write_text("".join(f"{node},{node // 10 % 2}\n" for node in nodes))
+    common = ("--data", "edges.csv", "--features", "x.csv", "--space", "Q2,2", "--epochs", "3", "--no-yardsticks")
+    command.works("train", "classification", *common, "--labels", "y.csv", "--out", "classes")
+    command.works("train", "links", *common, "--val", "0.1", "--test", "0.1", "--out", "links")
+    assert [row["node"] for row in rows_of(command.works("predict", "classes"))] == [str(node) for node in nodes]
+    assert "7" in command.fails("predict", "classes", "--graph", "new.csv")  # it has no features
+    changed = ("--graph", "new.csv", "--features", "new_x.csv")
+    found = {row["node"]: row for row in rows_of(command.works("predict", "classes", *changed))}
+    assert set(found) == {*map(str, nodes), "7"}
+    assert found["7"]["class"] in ("0", "1")
+    best = rows_of(command.works("recommend", "links", *changed, "--node", "7", "--top", "3"))
+    assert [row["node"] for row in best] == ["7"] * 3
+    assert not {row["other"] for row in best} & {"7", "10", "20"}
+    (here / "pairs.csv").write_text("7,10\n0,390\n")
+    assert [row["other"] for row in rows_of(command.works("score", "links", "pairs.csv", *changed))] == ["10", "390"]
+    near = rows_of(command.works("neighbors", "links", "20", "--top", "2"))
+    assert [row["node"] for row in near] == ["20", "20"]
+    assert "no node '21' in the graph" in command.fails("neighbors", "links", "21")
+    narrow = "\n".join(f"{node},1" for node in [*nodes, 7])
+    (here / "narrow.csv").write_text(narrow + "\n")
+    assert "4" in command.fails("predict", "classes", "--graph", "new.csv", "--features", "narrow.csv")
 
 
 def test_an_interrupted_answer_leaves_nothing_behind(runs, here, command):

@@ -128,6 +128,29 @@ def test_the_first_of_a_list_of_pairs_is_never_a_header():
     assert ordered(read_graph([("source", "target"), ("a", "b")])) == {("source", "target"), ("a", "b")}
 
 
+def test_a_square_frame_whose_index_equals_its_columns_is_a_matrix():
+    import pandas as pd
+
+    frame = pd.DataFrame([[0, 1, 0], [0, 0, 2.5], [0, 0, 0]], index=list("abc"), columns=list("abc"))
+    data = read_graph(frame)
+    assert ordered(data) == {("a", "b"), ("b", "c")}
+    assert data.edge_weight.tolist() == [1, 2.5]
+    numbered = pd.DataFrame(np.eye(5, k=1), index=range(5), columns=range(5))
+    assert ordered(read_graph(numbered)) == {(k, k + 1) for k in range(4)}
+    with pytest.raises(ValueError, match="must hold real numbers"):
+        read_graph(pd.DataFrame([["x", "y"], ["y", "z"]], index=["p", "q"], columns=["p", "q"]))
+
+
+def test_a_square_frame_of_edges_is_a_table():
+    import pandas as pd
+
+    named = pd.DataFrame({"source": [0, 1], "target": [1, 2]})
+    assert ordered(read_graph(named)) == {(0, 1), (1, 2)}
+    assert ordered(read_graph(pd.DataFrame([[0, 1], [1, 2]]))) == {(0, 1), (1, 2)}
+    asked = pd.DataFrame([["x", "y"], ["y", "z"]], index=["p", "q"], columns=["p", "q"])
+    assert ordered(read_graph(asked, source="p", target="q")) == {("x", "y"), ("y", "z")}
+
+
 def test_pairs_with_weights_and_ids_that_are_no_index():
     for triples in ([("a", "b", 2), ("b", "c", 0.5)], [["a", "b", 2.0], ["b", "c", 0.5]]):
         assert weights(read_graph(triples)) == {frozenset("ab"): 2.0, frozenset("bc"): 0.5}

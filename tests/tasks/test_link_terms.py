@@ -49,7 +49,24 @@ def test_terms_of_a_node_with_itself_are_those_of_the_spectrum(terms):
     assert angle.tolist() == pytest.approx(((units**2) @ values).tolist(), abs=1e-5)
 
 
-def test_rows_are_the_weighted_terms_of_their_pairs(terms):
+def test_the_spectral_embedding_has_as_many_eigenvectors_as_chosen(graph):
+    edges, n = undirected(as_data(nx.Graph(graph.edges()))).edge_index, graph.number_of_nodes()
+    terms = LinkTerms(edges, n, lambda values, vectors: (3, 2))
+    values, vectors = terms.spectrum
+    product = (vectors[:, :3] * values[:3] ** 2) @ vectors[:, :3].T
+    a, b = pairs = every_pair(n)
+    found = terms.of_pairs(pairs)[:, LinkTerms.NAMES.index("spectral embedding")]
+    scale = abs(product[a, b] / (found.exp() - 1).numpy())[found.numpy() > 0.01]
+    assert scale == pytest.approx(float(scale[0]), rel=1e-3)
+    linked = abs(product[edges[0], edges[1]])
+    assert (linked < scale[0]).mean() == pytest.approx(0.1, abs=0.03)  # a tenth of the links lies below the scale
+    assert (found.sign().numpy() == [*map(float, (product[a, b] > 0) * 2 - 1)]).mean() > 0.99
+
+
+@pytest.mark.parametrize("choice", [None, (5, 2)])
+def test_rows_are_the_weighted_terms_of_their_pairs(terms, choice):
+    if choice is not None:
+        terms = LinkTerms(terms._edges, terms.num_nodes, lambda values, vectors: choice)
     n = terms.num_nodes
     weights = torch.tensor([0.3, -0.5, 2.0, 1.5, 0.7, -1.0, 4.0], dtype=torch.float64)
     expected = (terms.of_pairs(every_pair(n)) @ weights).reshape(n, n)

@@ -296,3 +296,13 @@ def test_a_spectral_yardstick_takes_negative_eigenvalues_where_they_help():
 @pytest.mark.parametrize(("protocol", "said"), [("leak-free", "the leak-free split"), ("hgcn", "the hgcn split, which leaks")])
 def test_the_outcome_says_which_split_it_is_of(protocol, said):
     assert said in problem(LinkPrediction, graph(), space="Q3,2", protocol=protocol).outcome("90.0 %")
+
+
+def test_validation_chooses_the_spectral_embedding_also_for_a_refit_and_a_changed_graph():
+    graph = data.load("stochastic-block")
+    task = LinkPrediction.of(graph)
+    choice = task.link_terms.choice
+    assert choice == task._choose(*task.link_terms.spectrum)
+    assert task.refitted().link_terms.choice == choice
+    assert task.changed(graph).link_terms.choice == choice
+    assert len(task.prior.weights) == 1 + len(task.term_names)

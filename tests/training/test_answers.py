@@ -209,6 +209,34 @@ def test_a_new_node_is_placed_by_the_shallow_model(embedded):
     assert found["linked"].sum() >= 2
 
 
+def strangers(data, x=True):
+    """Return the same graph with nodes that nobody has heard of."""
+    made = Data(edge_index=data.edge_index, num_nodes=data.num_nodes)
+    made.node_ids = np.array([f"stranger {k}" for k in range(data.num_nodes)])
+    if x and data.get("x") is not None:
+        made.x = data.x
+    return made
+
+
+def test_a_graph_of_new_nodes_alone_is_answered_from_its_features(classified):
+    changed = classified.with_graph(strangers(classified.task.source))
+    assert changed.answering.origin.all_new
+    assert all(len(nodes) == 0 for nodes in changed.answering.nodes.values())
+    assert not changed.answering.class_terms().any()  # no label to learn from
+    logits = [run.answering.class_logits(run.predictor(run.seeds[0])) for run in (changed, classified)]
+    torch.testing.assert_close(*logits)  # the network sees the same features and edges
+    probability = changed.predict_proba()
+    np.testing.assert_allclose(probability.sum(1), 1)
+    assert changed.predictions()["node"][0] == "stranger 0"
+
+
+def test_a_graph_of_new_nodes_alone_without_features_is_refused(classified, linked):
+    with pytest.raises(ValueError, match="the new node 'stranger 0' has no features"):
+        classified.with_graph(strangers(classified.task.source, x=False))
+    with pytest.raises(ValueError, match="no node of the graph given was there in training: 'stranger 0'"):
+        linked.with_graph(strangers(linked.task.source))
+
+
 def test_other_features_than_the_models_are_refused(classified):
     data = with_twin(classified.task.source, 3)
     data.x = torch.zeros(181, 5)

@@ -58,7 +58,7 @@ def test_test_edges_have_no_part_in_training():
 
 def test_best_parameters_are_those_of_the_best_validation():
     scores, seen = [], []
-    made = trainer(epochs=30, dropout=0.6, lr=0.1)
+    made = trainer(epochs=30, dropout=0.6, lr=0.1, ties="first")
 
     def report(progress):
         seen.append({name: parameter.detach().clone() for name, parameter in made.parameters.items()})
@@ -74,6 +74,18 @@ def test_best_parameters_are_those_of_the_best_validation():
     last.best_parameters = {name: parameter.detach().clone() for name, parameter in made.parameters.items()}
     assert kept["network"]["val"]["f1_micro"] == pytest.approx(max(scores))
     assert last.results()[0]["network"]["val"]["f1_micro"] == pytest.approx(scores[-1])
+
+
+def test_of_equal_validations_the_most_likely_is_kept_and_a_resumed_training_knows_it():
+    made, seen = trainer(epochs=40, dropout=0.5, lr=0.05), []
+    made.run(lambda progress: seen.append((progress.score[0], float(made.validation_scores()[1]))))
+    best = max(seen)
+    assert sum(score == best[0] for score, _ in seen) > 1, "no tie: nothing is tested"
+    assert seen.index(best) == int(made.best_epoch) - 1 > [score for score, _ in seen].index(best[0])
+    assert float(made.best_score) == best[0]
+    resumed = trainer(epochs=40, dropout=0.5, lr=0.05)
+    resumed.restore(*made.state())
+    assert torch.equal(resumed.best_tie, made.best_tie)
 
 
 # --- when it stops -------------------------------------------------------------------------------------------------------

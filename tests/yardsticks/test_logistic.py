@@ -49,6 +49,19 @@ def test_the_optimum_is_that_of_scikit_learn_on_the_features_it_stands_for(patie
     np.testing.assert_allclose(probabilities(found), model.predict_proba(rows), atol=2e-3)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_restart_gives_the_features_of_personalised_pagerank(patient, sparse):
+    x, y, smoother = problem()
+    given = csr_array(x) if sparse else x
+    found = logistic_regression(given, y, TRAIN, VAL, smoother=smoother, hops=4, restart=0.2, strengths=(10.0,))
+    start = rows = x if sparse else (x - x.mean(0)) / x.std(0)
+    for _ in range(4):
+        rows = 0.8 * (smoother @ rows) + 0.2 * start
+    rows = scaled(rows)
+    model = LogisticRegression(C=10.0, tol=1e-8, max_iter=5000).fit(rows[TRAIN], y[TRAIN])
+    np.testing.assert_allclose(probabilities(found), model.predict_proba(rows), atol=2e-3)
+
+
 def test_validation_chooses_the_strength(patient):
     x, y, _ = problem(seed=2)
     each = {c: logistic_regression(csr_array(x), y, TRAIN, VAL, strengths=(c,)) for c in (0.001, 100.0)}

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from qgcn.cli.columns import Source, Target, Weight
 from qgcn.cli.console import Console, progress_bars
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ Seconds = Annotated[
 
 def analyze(
     graph: Annotated[str, typer.Argument(help="Name of a data set, or the path of a graph.", metavar="GRAPH")],
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
     dim: Annotated[int, typer.Option(min=2, max=1024, help="Free dimensions of the space that is sought.", metavar="N")] = 10,
     exact: Annotated[
         bool, typer.Option("--exact", help="The worst delta exactly, all reference nodes, the whole spectrum.")
@@ -74,8 +78,10 @@ def analyze(
     with progress_bars(console) as progress:
         progress("loading PyTorch")
         from qgcn.analysis import measure, suggest_signature
+        from qgcn.data import as_data
 
-        found = measure(graph, dim, exact=exact, samples=samples, seed=seed, progress=progress)
+        read = as_data(graph, source=source, target=target, weight=weight)
+        found = measure(read, dim, exact=exact, samples=samples, seed=seed, progress=progress)
         if trials:
             suggestion = suggest_signature(
                 found.shape,

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from qgcn.cli.columns import Source, Target, Weight
 from qgcn.cli.console import Console, progress_bars
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ def predict(
     run: _Folder,
     seed: _Seed = None,
     graph: _Graph = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
     features: _Features = None,
     device: _Device = None,
     out: _Out = None,
@@ -48,7 +52,11 @@ def predict(
 
     Example: qgcn predict runs/classification-cora-qgcn-Q15,1 --out classes.csv
     """
-    _answer(_Subject(run, graph, features, device), lambda asked, _: [asked.predictions(seed=seed)], out)
+    _answer(
+        _Subject(run, device, graph, features, source=source, target=target, weight=weight),
+        lambda asked, _: [asked.predictions(seed=seed)],
+        out,
+    )
 
 
 def score(
@@ -56,6 +64,9 @@ def score(
     pairs: Annotated[Path, typer.Argument(help="Table whose first two columns name the nodes of a pair.", metavar="PAIRS")],
     seed: _Seed = None,
     graph: _Graph = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
     features: _Features = None,
     device: _Device = None,
     out: _Out = None,
@@ -64,7 +75,11 @@ def score(
 
     Example: qgcn score runs/links-friends-qgcn-Q15,1 pairs.csv
     """
-    _answer(_Subject(run, graph, features, device), lambda asked, _: asked.link_scores(pairs, seed=seed), out)
+    _answer(
+        _Subject(run, device, graph, features, source=source, target=target, weight=weight),
+        lambda asked, _: asked.link_scores(pairs, seed=seed),
+        out,
+    )
 
 
 def recommend(
@@ -79,6 +94,9 @@ def recommend(
     known: Annotated[bool, typer.Option("--known", help="Keep links that the graph has already.")] = False,
     seed: _Seed = None,
     graph: _Graph = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
     features: _Features = None,
     device: _Device = None,
     out: _Out = None,
@@ -95,7 +113,8 @@ def recommend(
             return [asked.missing_links(top, seed=seed, progress=progress)]
         return asked.recommendations(node, top, not known, seed=seed, progress=progress)
 
-    _answer(_Subject(run, graph, features, device), ask, out)
+    subject = _Subject(run, device, graph, features, source=source, target=target, weight=weight)
+    _answer(subject, ask, out)
 
 
 def neighbors(
@@ -104,6 +123,9 @@ def neighbors(
     top: Annotated[int, typer.Option(min=1, help="Number of neighbours of each node.", metavar="N")] = 10,
     seed: _Seed = None,
     graph: _Graph = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
     features: _Features = None,
     device: _Device = None,
     out: _Out = None,
@@ -112,7 +134,11 @@ def neighbors(
 
     Example: qgcn neighbors runs/reconstruction-animals-shallow-Q8,2 cat --top 5
     """
-    _answer(_Subject(run, graph, features, device), lambda asked, _: [asked.neighbors(nodes, top, seed=seed)], out)
+    _answer(
+        _Subject(run, device, graph, features, source=source, target=target, weight=weight),
+        lambda asked, _: [asked.neighbors(nodes, top, seed=seed)],
+        out,
+    )
 
 
 def export(
@@ -129,6 +155,9 @@ def export(
         bool, typer.Option("--tangent", help="Tangent coordinates, for programs that expect flat space.")
     ] = False,
     graph: _Graph = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
     features: _Features = None,
     device: _Device = None,
 ) -> None:
@@ -142,21 +171,23 @@ def export(
     with progress_bars(console) as progress:
         progress("reading", note=str(run))
         from qgcn import export as writers
+        from qgcn.training.machine import signals_raise
 
-        asked = _Subject(run, graph, features, device).read()
+        asked = _Subject(run, device, graph, features, source=source, target=target, weight=weight).read()
         asked.check_finished()
         writers.check_target(path, kind)
-        if kind == "npz":
-            from qgcn.embedding import write_embedding
+        with signals_raise():
+            if kind == "npz":
+                from qgcn.embedding import write_embedding
 
-            write_embedding(path, asked.embedding(seed))
-        elif kind == "graphml":
-            writers.write_graphml(path, asked.to_networkx(seed=seed, tangent=tangent))
-        elif kind == "word2vec":
-            points, space, ids = asked.embedding(seed)
-            writers.write_word2vec(path, ids, (space.logmap0(points) if tangent else points).cpu().numpy())
-        else:
-            writers.write_table(path, [asked.table(seed=seed, tangent=tangent)], kind)
+                write_embedding(path, asked.embedding(seed))
+            elif kind == "graphml":
+                writers.write_graphml(path, asked.to_networkx(seed=seed, tangent=tangent))
+            elif kind == "word2vec":
+                points, space, ids = asked.embedding(seed)
+                writers.write_word2vec(path, ids, (space.logmap0(points) if tangent else points).cpu().numpy())
+            else:
+                writers.write_table(path, [asked.table(seed=seed, tangent=tangent)], kind)
     console.print(f"Written to {escape(str(path))}", highlight=False, soft_wrap=True)
 
 
@@ -179,17 +210,17 @@ def _format(given: str | None, out: Path | None) -> str:
 class _Subject:
     """A run, and the changed graph that it is asked about, if there is one."""
 
-    def __init__(self, folder: Path, graph: Path | None, features: Path | None, device: str | None) -> None:
-        self.folder, self.graph, self.features, self.device = folder, graph, features, device
+    def __init__(
+        self, folder: Path, device: str | None, graph: Path | None, features: Path | None, **columns: str | None
+    ) -> None:
+        self.folder, self.device, self.columns = folder, device, columns
+        # as text: a name of a data set is taken, too
+        self.graph, self.features = (None if path is None else str(path) for path in (graph, features))
 
     def read(self) -> "Answers":
         from qgcn.training.run import load_run
 
-        run = load_run(self.folder, device=self.device)
-        if self.graph is None and self.features is None:
-            return run
-        # as text: a name of a data set is taken, too
-        return run.with_graph(*(None if path is None else str(path) for path in (self.graph, self.features)))
+        return load_run(self.folder, device=self.device).with_graph(self.graph, self.features, **self.columns)
 
 
 def _answer(subject: _Subject, ask: "Callable[[Answers, Progress], Iterable[Answer]]", out: Path | None) -> None:
@@ -198,12 +229,14 @@ def _answer(subject: _Subject, ask: "Callable[[Answers, Progress], Iterable[Answ
     with progress_bars(console) as progress:
         progress("reading", note=str(subject.folder))
         from qgcn.export import check_target, table_format, write_rows, write_table
+        from qgcn.training.machine import signals_raise
 
         if out is not None:
             check_target(out, table_format(out))
         blocks = iter(ask(subject.read(), progress))
         if out is not None:
-            rows = write_table(out, blocks)
+            with signals_raise():  # so that no temporary file is left
+                rows = write_table(out, blocks)
         elif console.is_terminal:
             shown = _first(blocks)
     if out is not None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["from_data", "from_networkx", "from_object", "from_sparse"]
 
+WIDTH = 3
+"""Columns of a table of edges at most: source, target, weight."""
+
 
 def from_object(graph: Any, num_nodes: int | None, wanted: EdgeColumns) -> Draft:
     """Read a tensor, array, list, SciPy matrix, pandas ``DataFrame``, NetworkX graph or ``Data``.
@@ -34,6 +37,8 @@ def from_object(graph: Any, num_nodes: int | None, wanted: EdgeColumns) -> Draft
     # an object of a library that has not been imported cannot be at hand
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(graph, pandas.DataFrame):
+        if not wanted.given() and _is_adjacency(graph):
+            return _from_square(graph, num_nodes)
         return from_table(_frame_table(graph), "graph", num_nodes, wanted)
     wanted.check_unused(f"a {type(graph).__name__}")
     if isinstance(graph, Tensor | np.ndarray | list | tuple):
@@ -108,6 +113,35 @@ def _scipy_matrix(matrix: Any) -> Any:
     values = entries.values()
     values = values if values.is_complex() else values.double()  # NumPy does not have all types of PyTorch
     return coo_array((values.numpy(), tuple(entries.indices().numpy())), shape=tuple(entries.shape))
+
+
+def _is_adjacency(frame: Any) -> bool:
+    """Tell whether a ``DataFrame`` is a matrix of nodes by nodes: its index equals its columns.
+
+    Two or three columns that are numbered, not named, are those of a table of edges.
+    """
+    rows, columns = frame.shape
+    numbered = list(frame.columns) == list(range(columns))
+    return rows == columns and list(frame.index) == list(frame.columns) and not (numbered and columns <= WIDTH)
+
+
+def _from_square(frame: Any, num_nodes: int | None) -> Draft:
+    """Read an adjacency matrix whose index names the nodes; row is source."""
+    from scipy.sparse import coo_array
+
+    values = frame.to_numpy()
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"an adjacency matrix must hold real numbers, got columns of {sorted(set(map(str, frame.dtypes)))}")
+    draft = from_sparse(coo_array(values), "graph", num_nodes)
+    nodes = Nodes(_node_names(list(frame.index), draft.name), "all")
+    nodes.check_unique()
+    return Draft(draft.edges, nodes, draft.name, draft.weights)
+
+
+def _node_names(listed: list[Any], graph: str) -> Array:
+    """Return names of nodes: integers if all are, texts otherwise."""
+    whole = all(isinstance(node, int | np.integer) and not isinstance(node, bool) for node in listed)
+    return _integers(listed) if whole else _names(listed, graph)
 
 
 def _frame_table(frame: Any) -> Table:
@@ -209,8 +243,7 @@ def from_networkx(graph: Any, name: str, num_nodes: int | None) -> Draft:
     check_size(num_nodes, len(listed))
     if not listed:
         raise ValueError(f"{name} has no nodes")
-    whole = all(isinstance(node, int | np.integer) and not isinstance(node, bool) for node in listed)
-    nodes = Nodes(_integers(listed) if whole else _names(listed, name), "all")
+    nodes = Nodes(_node_names(listed, name), "all")
     nodes.check_unique()
     index = {node: k for k, node in enumerate(listed)}
     edges = np.array([(index[a], index[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2).T

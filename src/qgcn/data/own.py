@@ -44,7 +44,8 @@ def read_graph(
     - a square adjacency matrix: an array, a dense or sparse tensor, nested lists or a SciPy sparse matrix. Rows are sources;
       values other than 1 are weights. Integers of shape ``(2, 2)`` are no matrix but an ``edge_index``;
     - a NetworkX graph; the edge attribute ``weight`` is the weight;
-    - a pandas ``DataFrame``, read like an edge list with a header;
+    - a pandas ``DataFrame``: an adjacency matrix if it is square and its index equals its columns, which name the nodes;
+      otherwise read like an edge list with a header;
     - the path of an edge list (``.csv``, ``.tsv``, ``.txt``, ``.edges``, ``.edgelist``, ``.tab``, ``.dat``, each also with
       ``.gz``, or ``.parquet``): two ids a line and perhaps a weight, divided by commas, semicolons, tabs or blanks, with or
       without a header; lines that begin with ``#`` or ``%`` are comments. Ids are integers or names. Of a wider table, the

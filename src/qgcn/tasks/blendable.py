@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor
 
+from qgcn.blending import Prior
+
 if TYPE_CHECKING:
     from qgcn.tasks.link_terms import LinkTerms
 
@@ -35,6 +37,11 @@ class Blendable:
     def term_names(self) -> tuple[str, ...]:
         """Names of the cheap predictors that a trained network is weighed with, see :meth:`terms`."""
         return ()
+
+    @property
+    def prior(self) -> Prior:
+        """Assumption about the weights of the network and of the cheap predictors."""
+        return Prior()
 
     def terms(self, split: Split) -> Tensor | None:
         """Return logits of the same outcomes by cheap predictors, shape ``(n, C, K)``; ``None`` if there are no such ones."""

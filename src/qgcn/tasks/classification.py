@@ -11,11 +11,13 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from qgcn import metrics
+from qgcn.blending import Prior
 from qgcn.data import read_node_split, split_nodes
 from qgcn.embedding import node_ids_of, read_embedding
 from qgcn.manifolds import Space, parse_space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, SparseMatrix, TangentClassifier
+from qgcn.tasks.class_terms import ClassTerms
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.features import as_scipy
 from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names, split_column
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassificationConfig", "NodeClassification", "NodeClassifier"]
 
-DOUBT = 0.01
-"""Share of the regression's probability that is spread over all classes."""
 SPECTRAL = 64
 """Dimensions of the spectral features that yardsticks take where nodes have none; a tenth of the nodes if they are few."""
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -53,7 +53,10 @@ class ClassificationConfig(Config):
         "convolution",
         description="Classifier: the last layer, which aggregates neighbours, or a linear one after all layers.",
     )
-    blend: bool = Field(True, description="Weigh the network with a regression on smoothed features, by validation.")
+    ties: Literal["likelihood", "first"] = Field(
+        "likelihood", description="Which of the epochs of equal accuracy on validation is kept: the most likely, or the first."
+    )
+    blend: bool = Field(True, description="Weigh the network with regressions and belief propagation, by validation.")
 
     defaults: ClassVar[dict[str, Any]] = {"dropout": 0.5, "weight_decay": 0.0005, "epochs": 500, "patience": 100}
 
@@ -191,6 +194,12 @@ class NodeClassification(Task[ClassificationConfig]):
         right: Tensor = prediction.argmax(-1) == self.y[self.nodes["val"]]
         return right.double().mean()
 
+    def tie_breaker(self, prediction: Tensor) -> Tensor:
+        """Return the log-likelihood of the labels on validation, if it is to decide."""
+        if self.config.ties == "first":
+            return super().tie_breaker(prediction)
+        return -nn.functional.cross_entropy(prediction.double(), self.y[self.nodes["val"]])
+
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Return accuracy and both F1 scores."""
         y = self.y[self.nodes[split]]
@@ -211,27 +220,43 @@ class NodeClassification(Task[ClassificationConfig]):
 
     @property
     def term_names(self) -> tuple[str, ...]:
-        """Name of the regression."""
-        return (self._regressions[1],) if self.config.blend else ()
+        """Names of the cheap predictors."""
+        return ClassTerms.names_for(self._kind) if self.config.blend else ()
+
+    @property
+    def prior(self) -> Prior:
+        """Terms may vary little: log-probabilities of a regression that learned from a few labels do."""
+        return Prior(least=0.01) if self.config.blend else Prior()
 
     def terms(self, split: Split) -> Tensor | None:
-        """Return the log-probabilities of the nodes of a split by the regression on smoothed features."""
+        """Return the log-probabilities of the nodes of a split by cheap predictors."""
         terms = self.class_terms()
         return None if terms is None else terms[self.nodes[split]]
 
     def class_terms(self) -> Tensor | None:
-        """Return the log-probabilities of all nodes by the regression on smoothed features, shape ``(N, C, 1)``."""
+        """Return the log-probabilities of all nodes by cheap predictors, shape ``(N, C, K)``."""
         if not self.config.blend:
             return None
         if len(self.nodes["train"]) == 0:  # of a changed graph: nothing to learn from
-            return torch.zeros(self.num_nodes, self.classes, 1, dtype=torch.float64, device=self.device)
-        return smoothed_log(torch.from_numpy(self.smoothed_logits)).unsqueeze(-1).to(self.device)
+            return torch.zeros(self.num_nodes, self.classes, len(self.term_names), dtype=torch.float64, device=self.device)
+        return self.cheap.of_nodes().to(self.device)
+
+    @cached_property
+    def cheap(self) -> ClassTerms:
+        """Cheap predictors of the classes."""
+        from qgcn.yardsticks import adjacency, spectral_features
+
+        edges, weights = self._inputs.edges, self._inputs.weights
+        matrix = adjacency(edges.cpu().numpy(), self.num_nodes, None if weights is None else weights.cpu().numpy())
+        count = max(2, min(SPECTRAL, self.num_nodes // 10))
+        x = as_scipy(self._inputs.x) if self._has_features() else spectral_features(matrix, count)
+        train, val = (self.nodes[split].cpu().numpy() for split in ("train", "val"))
+        return ClassTerms(x, matrix, self.y.cpu().numpy(), train, val, self._kind)
 
     def changed(self, data: "Data") -> Self:
         """Return the problem of a changed graph; known nodes keep their labels and their part of the split."""
         made = super().changed(data)
-        for name in ("smoothed_logits", "_matrix"):
-            made.__dict__.pop(name, None)
+        made.__dict__.pop("cheap", None)
         if made.origin is None:
             return made
         places = made.origin.places.to(self.device)
@@ -245,18 +270,17 @@ class NodeClassification(Task[ClassificationConfig]):
 
     def yardsticks(self) -> dict[str, Callable[[], Scores]]:
         """Return the most common class, and logistic regressions on features: the nodes' own, and smoothed twice."""
-        plain, smoothed = self._regressions
+        plain, smoothed, *_ = ClassTerms.names_for(self._kind)
         return {
             "majority class": self._majority,
-            plain: lambda: self._tested(self._regression()),
-            smoothed: lambda: self._tested(self.smoothed_logits),
+            plain: lambda: self._tested(self.cheap.plain),
+            smoothed: lambda: self._tested(self.cheap.smoothed),
         }
 
     @property
-    def _regressions(self) -> tuple[str, str]:
-        """Names of the regressions on features and on smoothed features."""
-        kind = "features" if self._has_features() else "spectral features"
-        return f"logistic regression on {kind}", f"logistic regression on smoothed {kind}"
+    def _kind(self) -> str:
+        """Name of the features that cheap predictors see."""
+        return "features" if self._has_features() else "spectral features"
 
     def _has_features(self) -> bool:
         return self.node_features() is not None or self.extra_features() is not None or self.config.degree_features
@@ -265,29 +289,6 @@ class NodeClassification(Task[ClassificationConfig]):
         known = torch.cat((self.nodes["train"], self.nodes["val"]))  # training nodes alone may be as many of each class
         counts = self.y[known].bincount(minlength=self.classes)
         return self.score(counts.double().expand(len(self.nodes["test"]), -1), "test", parse_space(self.config.space))
-
-    @cached_property
-    def smoothed_logits(self) -> Any:
-        """Logits of all nodes by a logistic regression on twice smoothed features, shape ``(N, C)``."""
-        from qgcn.yardsticks import normalized
-
-        return self._regression(normalized(self._matrix, loops=True))
-
-    @cached_property
-    def _matrix(self) -> Any:
-        from qgcn.yardsticks import adjacency
-
-        edges, weights = self._inputs.edges, self._inputs.weights
-        return adjacency(edges.cpu().numpy(), self.num_nodes, None if weights is None else weights.cpu().numpy())
-
-    def _regression(self, smoother: Any = None) -> Any:
-        """Return the logits of all nodes by a logistic regression, shape ``(N, C)``; minus infinity for unseen classes."""
-        from qgcn.yardsticks import logistic_regression, spectral_features
-
-        count = max(2, min(SPECTRAL, self.num_nodes // 10))
-        x = as_scipy(self._inputs.x) if self._has_features() else spectral_features(self._matrix, count)
-        train, val = (self.nodes[split].cpu().numpy() for split in ("train", "val"))
-        return logistic_regression(x, self.y.cpu().numpy(), train, val, smoother=smoother)
 
     def _tested(self, logits: Any) -> Scores:
         chosen = torch.from_numpy(logits).to(self.device)[self.nodes["test"]]
@@ -345,12 +346,6 @@ def _labels_of(data: "Data") -> Tensor:
     if y is None:
         raise ValueError(f"classification needs labels, but {getattr(data, 'name', 'the graph')} has none")
     return y
-
-
-def smoothed_log(logits: Tensor) -> Tensor:
-    """Return log-probabilities, float64, mixed with a little of all classes, so that none is impossible."""
-    p = logits.double().softmax(-1)
-    return ((1 - DOUBT) * p + DOUBT / p.shape[-1]).log()
 
 
 def _convolves(config: Config) -> bool:

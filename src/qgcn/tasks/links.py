@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from qgcn import metrics
+from qgcn.blending import Prior
 from qgcn.data import LinkSplit, read_link_split, split_links
 from qgcn.embedding import node_ids_of
 from qgcn.kernels.pairs import distances_from
@@ -19,7 +20,7 @@ from qgcn.models import Encoder
 from qgcn.nn import Adjacency, FermiDirac, SparseMatrix
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.insights import Column, Quality, auc_by_degree
-from qgcn.tasks.link_terms import LinkTerms
+from qgcn.tasks.link_terms import Choice, LinkTerms
 from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Rung, Scores, Split, Task
@@ -127,7 +128,8 @@ class LinkPrediction(Task[LinkConfig]):
         """Return the problem in which all edges are trained on, and no other pair is kept from being a non-edge."""
         held = {name: torch.empty(2, 0, dtype=torch.long) for name in ("val", "test", "val_negative", "test_negative")}
         edges = torch.cat([self.split[name] for name in ("train", "val", "test")], dim=1)
-        return type(self)(self.source, self.config, split=self.split | held | {"train": edges}, device=self.device)
+        made = type(self)(self.source, self.config, split=self.split | held | {"train": edges}, device=self.device)
+        return self._pass_choice(made)
 
     def prepare(self) -> None:
         """Build the split from its parts."""
@@ -185,13 +187,23 @@ class LinkPrediction(Task[LinkConfig]):
 
     @cached_property
     def link_terms(self) -> LinkTerms:
-        """Structural scores, of the edges that messages pass along."""
-        return LinkTerms(self._inputs.edges, self.num_nodes)
+        """Structural scores, of the edges that messages pass along; validation chooses the spectral embedding."""
+        return LinkTerms(self._inputs.edges, self.num_nodes, self._choose)
+
+    def _pass_choice(self, made: Self) -> Self:
+        """Give another problem structural scores of its own, with the spectral embedding that was chosen for this one."""
+        made.__dict__["link_terms"] = LinkTerms(made._inputs.edges, made.num_nodes, lambda *_: self.link_terms.choice)
+        return made
 
     @property
     def term_names(self) -> tuple[str, ...]:
         """Names of the structural scores."""
         return LinkTerms.NAMES if self.config.blend else ()
+
+    @property
+    def prior(self) -> Prior:
+        """Weights that are about right for many graphs: a few validation edges should not overturn them."""
+        return Prior(LinkTerms.PRIOR, strength=3.0) if self.config.blend else Prior()
 
     def terms(self, split: Split) -> Tensor | None:
         """Return the structural scores of the pairs of a split."""
@@ -206,9 +218,7 @@ class LinkPrediction(Task[LinkConfig]):
 
     def changed(self, data: "Data") -> Self:
         """Return the problem of a changed graph, with structural scores of its own."""
-        made = super().changed(data)
-        made.__dict__.pop("link_terms", None)
-        return made
+        return self._pass_choice(super().changed(data))
 
     def yardsticks(self) -> dict[str, Callable[[], Scores]]:
         """Return neighbourhood and spectral scores, all of training edges alone."""
@@ -230,17 +240,23 @@ class LinkPrediction(Task[LinkConfig]):
 
     def _spectral(self, values: Any, vectors: Any) -> Any:
         """Score the test pairs by eigenvectors; validation chooses how many, and the power of their eigenvalues."""
+        return self._by_eigenvectors("test", values, vectors, self._choose(values, vectors))
+
+    def _choose(self, values: Any, vectors: Any) -> Choice:
+        """Return the number of eigenvectors and the power of their eigenvalues that do best on validation."""
+        choices, space = [(count, power) for count in SPECTRAL for power in (1, 2)], parse_space(self.config.space)
+
+        def score(choice: Choice) -> float:
+            found = torch.from_numpy(self._by_eigenvectors("val", values, vectors, choice))
+            return float(self.selection(found, space))
+
+        return max(choices, key=score)
+
+    def _by_eigenvectors(self, split: Split, values: Any, vectors: Any, choice: Choice) -> Any:
         from qgcn.yardsticks import pair_scores
 
-        choices = [(count, power) for count in SPECTRAL for power in (1, 2)]
-        (val,), (test,) = ([each.cpu().numpy() for each in self.targets(split)] for split in ("val", "test"))
-
-        def scores(pairs: Any, count: int, power: int) -> Any:
-            return pair_scores(values[:count], vectors[:, :count], pairs, power)
-
-        space = parse_space(self.config.space)
-        best = max(choices, key=lambda choice: float(self.selection(torch.from_numpy(scores(val, *choice)), space)))
-        return scores(test, *best)
+        count, power = choice
+        return pair_scores(values[:count], vectors[:, :count], self.targets(split)[0].cpu().numpy(), power)
 
     def _neighbourly(self, method: Callable[[Any, Any], Any], graph: Any, pairs: Any) -> Scores:
         return self._scored(method(graph, pairs))

@@ -298,6 +298,16 @@ class Task(Blendable, ABC, Generic[ConfigT]):
             space: The space of its embedding; in a batch of models, of any of them.
         """
 
+    def tie_breaker(self, prediction: Tensor) -> Tensor:
+        """Return what decides between models of equal :meth:`selection`, float64, shape ``()``; the larger one is chosen.
+
+        Of equal ones, the first is chosen.
+
+        Args:
+            prediction: Of one model, on validation.
+        """
+        return torch.zeros((), dtype=torch.float64, device=prediction.device)
+
     @abstractmethod
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Score one model's prediction on a split."""

@@ -79,7 +79,7 @@ class Answers(ABC):
         """Names of the nodes, shape ``(N,)``."""
         return self.names.ids
 
-    def with_graph(self, graph: Any = None, features: Any = None) -> "Answers":
+    def with_graph(self, graph: Any = None, features: Any = None, **columns: str | int | None) -> "Answers":
         """Return the same questions about a changed graph, with nodes and edges that were not there in training.
 
         Nodes are found by their names. A network answers for new nodes from their features and edges; the model ``shallow``
@@ -89,15 +89,19 @@ class Answers(ABC):
             graph: Anything that :func:`qgcn.data.read_graph` takes (default: the graph of the run).
             features: Features of its nodes, as :func:`qgcn.data.read_graph` takes them (default: those of the graph; else
                 those of the run, which new nodes do not have).
+            columns: ``source``, ``target`` and ``weight``, columns of a table of edges, as for :func:`qgcn.data.read_graph`.
 
         Raises:
             OSError: A file cannot be read.
             ValueError: The run is not finished, or the graph does not fit the model.
         """
         self.check_finished()
+        given: dict[str, Any] = {name: column for name, column in columns.items() if column is not None}
+        if graph is None and given:
+            raise ValueError(f"{next(iter(given))} names a column of a changed graph: give the graph, too")
         if graph is None and features is None:
             return self
-        return ChangedGraph(self, as_data(self.answering.source if graph is None else graph, features=features))
+        return ChangedGraph(self, as_data(self.answering.source if graph is None else graph, features=features, **given))
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ def final_scores(task: Task[Any], predictions: dict[Split, Tensor], space: Space
     if "val" not in logits:
         return alone
     terms = {split: _with_terms(task, each, split) for split, each in logits.items()}
-    weights = fit_weights(terms["val"], right["val"])
+    weights = fit_weights(terms["val"], right["val"], task.prior)
     blended = {split: blend(each, weights) for split, each in terms.items()}
     names = ("network", *task.term_names)
     about: dict[str, Any] = {"blend": dict(zip(names, weights.tolist(), strict=True))}
@@ -86,7 +86,7 @@ def _without_network(task: Task[Any]) -> Scores:
     outcomes = None if known is None else task.outcomes(task.from_outcomes(known[..., 0]), "val")
     if known is None or asked is None or outcomes is None:
         raise ValueError(f"{task!r} names cheap predictors, but has none")
-    logits = blend(asked, fit_weights(known, outcomes[1]))
+    logits = blend(asked, fit_weights(known, outcomes[1], task.prior.without_first()))
     return task.score(task.from_outcomes(logits), "test", parse_space(task.config.space))
 
 

@@ -31,6 +31,8 @@ class Diverged(ValueError):  # noqa: N818
     """Training diverged: a loss, a prediction or a parameter is not finite."""
 
 
+_KEPT = ("best_score", "best_tie", "best_epoch", "stopped")
+"""What is known of each seed's best model, and whether it has stopped."""
 _DIVERGED = "training diverged: {} of seed {} at epoch {} is not finite; try a smaller lr than {:g}"
 
 
@@ -90,6 +92,7 @@ class Trainer:
         self.best_parameters = {name: tensor.detach().clone() for name, tensor in parameters.items()}
         device = fabric.device
         self.best_score = torch.full((len(self.seeds),), -torch.inf, dtype=torch.float64, device=device)
+        self.best_tie = torch.full_like(self.best_score, -torch.inf)
         self.best_epoch = torch.tensor(keep or [0] * len(self.seeds), device=device)
         self.stopped = torch.zeros(len(self.seeds), dtype=torch.bool, device=device)
         self._all_stopped = False  # known here, so that no step waits for the device
@@ -269,13 +272,15 @@ class Trainer:
     @torch.no_grad()
     def _validate(self, loss: Tensor) -> Validation:
         """Score all seeds on validation, keep the parameters of those that got better, stop those that do not."""
-        score = self.validation_scores()
+        score, tie = self.validation_scores()
         active = ~self.stopped
         settled = self.predictor.encoder.settled(self.config.epochs)
         # what was found while a model was still held back is not the model that was asked for
         early = (self.best_epoch <= settled) & (self.epoch > settled)
-        better = ((score > self.best_score) | early) & active
+        better = (score > self.best_score) | ((score == self.best_score) & (tie > self.best_tie))
+        better = (better | early) & active
         self.best_score = torch.where(better, score, self.best_score)
+        self.best_tie = torch.where(better, tie, self.best_tie)
         self.best_epoch = torch.where(better, self.epoch, self.best_epoch)
         self._keep(better)
         if self.task.best_possible is not None and self.epoch > settled:
@@ -301,16 +306,21 @@ class Trainer:
 
     @torch.no_grad()
     def validation_scores(self) -> Tensor:
-        """Return the validation score of each seed, NaN where its predictions are not finite."""
+        """Return the validation score of each seed, and what decides between equal ones, shape ``(2, seeds)``.
+
+        NaN where predictions are not finite.
+        """
         self.predictor.eval()
         with self.breakable():
             prediction = self._call("predict", self.task.loader.scored("val"))
             each = prediction if self.batched else prediction.unsqueeze(0)
             finite = torch.isfinite(each).flatten(1).all(1).tolist()
-            nothing = torch.tensor(torch.nan, dtype=torch.float64, device=each.device)
-            space = self.predictor.space
-            scores = [self.task.selection(one, space) if fine else nothing for one, fine in zip(each, finite, strict=True)]
-            return torch.stack(scores)
+            scores = torch.full((2, len(each)), torch.nan, dtype=torch.float64, device=each.device)
+            for index, fine in enumerate(finite):
+                if fine:
+                    scores[0, index] = self.task.selection(each[index], self.predictor.space)
+                    scores[1, index] = self.task.tie_breaker(each[index])
+            return scores
 
     @torch.no_grad()
     def results(self) -> list[dict[str, Any]]:
@@ -363,7 +373,7 @@ class Trainer:
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return everything that :meth:`restore` needs."""
         tensors = states.tensors_of(self.parameters, self.best_parameters, self.optimiser)
-        tensors |= {"best_score": self.best_score, "best_epoch": self.best_epoch, "stopped": self.stopped}
+        tensors |= {name: getattr(self, name) for name in _KEPT}
         if self._loss is not None:
             tensors["loss"] = self._loss.double()
         moved = states.stepped(self.parameters, self.optimiser)
@@ -377,7 +387,7 @@ class Trainer:
             ValueError: It is of another model or other seeds, or one that training cannot be in; nothing is changed then.
         """
         epoch, seconds, moved = states.progress_of(about, self.seeds, self.epochs)
-        chosen = {"best_score": self.best_score, "best_epoch": self.best_epoch, "stopped": self.stopped}
+        chosen = {name: getattr(self, name) for name in _KEPT}
         pending = {"loss": self.best_score.reshape(-1 if self.batched else ())} if "loss" in tensors else {}
         states.check_state(tensors, self.parameters, self.best_parameters, moved, chosen | pending)
         states.check_values(tensors, epoch, self.keep)

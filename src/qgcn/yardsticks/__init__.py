@@ -1,5 +1,6 @@
 """Cheap methods that a trained model has to beat: functions of graphs, features and labels, computed in seconds."""
 
+from qgcn.yardsticks.beliefs import propagate_beliefs
 from qgcn.yardsticks.logistic import logistic_regression
 from qgcn.yardsticks.neighbours import adamic_adar, common_neighbours, preferential_attachment
 from qgcn.yardsticks.spectral import (
@@ -24,5 +25,6 @@ __all__ = [
     "normalized",
     "pair_scores",
     "preferential_attachment",
+    "propagate_beliefs",
     "spectral_features",
 ]

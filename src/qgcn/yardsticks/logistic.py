@@ -32,14 +32,17 @@ def logistic_regression(
     *,
     smoother: csr_array | None = None,
     hops: int = 2,
+    restart: float = 0.0,
     strengths: Sequence[float] = STRENGTHS,
 ) -> Floats:
     r"""Return the logits of all nodes, shape ``(N, C)``, with the regularisation that does best on validation.
 
-    The features are :math:`S^h X`, which is never computed: a step multiplies :math:`X W` by :math:`S`, so that sparse
-    features stay sparse. They are scaled to a mean squared norm of 1 at the training nodes; dense columns are standardised.
+    The features are :math:`P X`, where :math:`P = S^h`, or the first :math:`h` steps of personalised PageRank:
+    :math:`P_0 = I`, :math:`P_{k+1} = (1 - r) S P_k + r I`. They are never computed: a step multiplies :math:`X W` by :math:`S`,
+    so that sparse features stay sparse. They are scaled to a mean squared norm of 1 at the training nodes; dense columns are
+    standardised.
 
-    .. math:: \min_{W, b} \; \tfrac12 \lVert W \rVert^2 + c \sum_{i \in \text{train}} -\log p_{y_i}(S^h X W + b)_i
+    .. math:: \min_{W, b} \; \tfrac12 \lVert W \rVert^2 + c \sum_{i \in \text{train}} -\log p_{y_i}(P X W + b)_i
 
     Args:
         x: Features, dense or SciPy sparse, shape ``(N, F)``.
@@ -47,10 +50,11 @@ def logistic_regression(
         train: Nodes to learn from, shape ``(n,)``.
         val: Nodes to choose :math:`c` by, shape ``(m,)``.
         smoother: Symmetric matrix :math:`S`, shape ``(N, N)``; none leaves the features as they are.
-        hops: How often it is applied.
+        hops: How often it is applied, :math:`h`.
+        restart: Share :math:`r` of a node's own features that is added after each of them.
         strengths: Values of :math:`c` to choose from, ascending.
     """
-    features = _Features(x, smoother, hops)
+    features = _Features(x, smoother, hops, restart)
     known, target = np.unique(y[train], return_inverse=True)
     weights = np.zeros((features.width + 1, len(known)))
     best, found = -1.0, np.zeros((x.shape[0], len(known)))
@@ -70,10 +74,11 @@ def logistic_regression(
 
 
 class _Features:
-    """The matrix ``c S S X`` as a factor of products; columns of dense features are standardised."""
+    """The matrix ``c P X`` as a factor of products; columns of dense features are standardised."""
 
-    def __init__(self, x: Any, smoother: csr_array | None, hops: int) -> None:
+    def __init__(self, x: Any, smoother: csr_array | None, hops: int, restart: float = 0.0) -> None:
         self._smoother, self._hops, self._factor = smoother, 0 if smoother is None else hops, 1.0
+        self._restart = restart
         if issparse(x):
             self._x = csr_array(x).astype(np.float32)
             self._transposed = csr_array(self._x.T)
@@ -105,8 +110,11 @@ class _Features:
         return max(LEAST_STEPS, min(MOST_STEPS, MULTIPLICATIONS // int(2 * classes * (entries + smoothing) + 1)))
 
     def _smooth(self, values: Floats) -> Floats:
+        start = values
         for _ in range(self._hops):
             values = self._smoother @ values
+            if self._restart:
+                values = (1 - self._restart) * values + self._restart * start
         return values
 
 
