@@ -38,7 +38,7 @@ def _translate0(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> Te
 
 def _fits(u: Tensor, b: Tensor, beta: Tensor | float) -> bool:
     """Tell whether the compiled function takes these: points ``(N, d)`` or ``(K, N, d)``, one bias and beta for each ``N``."""
-    if u.ndim not in (2, 3) or u.shape[-1] > cpu.MOST_COORDINATES or not cpu.takes(u, b):
+    if u.ndim not in (2, 3) or u.numel() == 0 or u.shape[-1] > cpu.MOST_COORDINATES or not cpu.takes(u, b):
         return False
     shapes = [b.shape[:-1], beta.shape[:-1] if isinstance(beta, Tensor) else ()]
     return all(len(shape) < u.ndim and (math.prod(shape) == 1 or shape == (len(u), 1)) for shape in shapes)
