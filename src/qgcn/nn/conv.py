@@ -153,7 +153,8 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
             u = self.linear.tangent_of(x[0]), None if x[1] is None else self._of_target.tangent_of(x[1])
         else:
             u = self.linear.tangent_of(x)
-        return self.space.expmap0(self.from_tangent(u, edge_index, edge_weight, edge_attr, size))
+        # whole turns need not be taken off: the exponential does not see them
+        return self.space.expmap0(self._aggregated(u, edge_index, edge_weight, edge_attr, size))
 
     def from_tangent(
         self,
@@ -175,6 +176,12 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         Raises:
             ValueError: Weights are given twice, shapes do not fit, or features of edges are missing or not expected.
         """
+        return self.space.fold0(self._aggregated(u, graph, edge_weight, edge_attr, size))
+
+    def _aggregated(
+        self, u: Any, graph: Any, edge_weight: Tensor | None, edge_attr: Tensor | None, size: tuple[int, int] | None
+    ) -> Tensor:
+        """Return the sums of the neighbours' tangent vectors, shape ``(..., N, d)``."""
         if (edge_attr is None) != (self.linear_edge is None):
             expected = "none without edge_dim" if self.linear_edge is None else f"shape (E, {self.linear_edge.in_features})"
             raise ValueError(f"edge_attr: expected {expected}, got {None if edge_attr is None else tuple(edge_attr.shape)}")
@@ -185,16 +192,14 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
             if edge_attr is not None:
                 raise ValueError("edge_attr goes with an edge_index, got an adjacency")
             matrix = graph if isinstance(graph, SparseMatrix) else graph.hop(0).matrix
-            return self.space.fold0(matrix @ self.linear.from_tangent(u))  # type: ignore[arg-type]
+            return matrix @ self.linear.from_tangent(u)
         ends = self._ends(u, size, graph)
         edges = self._edges(graph, edge_weight, ends.sizes, self.self_loops and ends.own is not None)
         if self.attention is not None or edge_attr is not None or self.observed:
-            return self.space.fold0(self._passed(ends, edges, edge_attr, is_sparse(graph)))
+            return self._passed(ends, edges, edge_attr, is_sparse(graph))
         of_edges, of_loops = edges.coefficients(ends.v.dtype)
         total = gathered(ends.v, edges.index, of_edges, ends.sizes.targets)
-        if of_loops is not None:
-            total = total + of_loops.unsqueeze(-1) * ends.own
-        return self.space.fold0(total)
+        return total if of_loops is None or ends.own is None else total + of_loops.unsqueeze(-1) * ends.own
 
     # --- what is given -----------------------------------------------------------------------------------------------------
 
