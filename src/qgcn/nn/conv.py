@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
-from torch_geometric.typing import Adj, OptPairTensor, OptTensor
+from torch_geometric.typing import Adj, OptTensor
 
 from qgcn.kernels.edges import Ends, gathered
 from qgcn.kernels.product import SparseMatrix
@@ -262,24 +262,26 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
 
     def _passed(self, ends: _Ends, edges: Edges, edge_attr: Tensor | None, sparse: bool) -> Tensor:
         """Form messages and add them up, by PyG's ``propagate``."""
-        v, targets = ends.v, ends.sizes.targets
+        v, targets, same = ends.v, ends.sizes.targets, ends.sizes.same
         messages = edges.messages(*(edges.coefficients if self.attention is None else edges.weights)(v.dtype))
         features = None if edge_attr is None or self.linear_edge is None else messages.of(self.linear_edge(edge_attr))
-        if not ends.sizes.same and edges.self_loops and ends.own is not None:
+        if not same and edges.self_loops and ends.own is not None:
             v = torch.cat((v, ends.own), dim=-2)  # whose loops begin there
         index, weight = messages.index, messages.weight.unsqueeze(-1)
         if self.flow == "target_to_source":
             index = index.flip(0)
         if self.attention is not None:
             weight, features = self._shares(v, ends, index, weight, features), None
-        elif sparse and features is None and not self.explain and v.ndim == 2:
+        elif sparse and same and features is None and not self.explain and v.ndim == 2:
             matrix = torch.sparse_coo_tensor(index.flip(0), weight.squeeze(-1), (targets, v.shape[-2]), check_invariants=False)
-            return self.propagate(matrix.coalesce().to_sparse_csr(), v=self._pair(v, None), weight=weight, features=None)  # type: ignore[no-any-return]
+            return self.propagate(matrix.coalesce().to_sparse_csr(), v=v, weight=weight, features=None)  # type: ignore[no-any-return]
         size = self._pair(v.shape[-2], targets)
-        return self.propagate(index, size=size, v=self._pair(v, None), weight=weight, features=features)  # type: ignore[no-any-return]
+        return self.propagate(index, size=size, v=self._pair(v, None, same), weight=weight, features=features)  # type: ignore[no-any-return]
 
-    def _pair(self, source: Any, target: Any) -> tuple[Any, Any]:
-        """Order what belongs to both ends as PyG does, by the rows of ``edge_index``."""
+    def _pair(self, source: Any, target: Any, same: bool = False) -> Any:
+        """Order what belongs to both ends as PyG does, by the rows of ``edge_index``; of the same nodes, one is enough."""
+        if same:
+            return target if source is None else source
         return (source, target) if self.flow == "source_to_target" else (target, source)
 
     def _shares(self, v: Tensor, ends: _Ends, index: Tensor, weight: Tensor, features: Tensor | None) -> Tensor:
@@ -290,7 +292,8 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         else:
             source, target = v @ directions[0].unsqueeze(-1), None if ends.own is None else ends.own @ directions[1].unsqueeze(-1)
             features = None if features is None else features @ directions[2].unsqueeze(-1)
-        terms = {"source": self._pair(source, None), "target": self._pair(None, target), "features": features}
+        same = ends.sizes.same
+        terms = {"source": self._pair(source, None, same), "target": self._pair(None, target, same), "features": features}
         shares: Tensor = self.edge_updater(index, **terms, weight=weight, targets=ends.sizes.targets)
         return shares
 
@@ -314,9 +317,9 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         """Weigh the neighbours' tangent vectors, and with them what the features of the edges say."""
         return weight * (v_j if features is None else v_j + features)
 
-    def message_and_aggregate(self, adj_t: Adj, v: OptPairTensor) -> Tensor:
+    def message_and_aggregate(self, adj_t: Adj, v: Tensor) -> Tensor:
         """Multiply with a matrix that is normalised already."""
-        return adj_t @ v[0]  # type: ignore[no-any-return]
+        return adj_t @ v  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         how = {None: self.aggregation, "gat": "attention"}.get(self.attention, self.attention)
