@@ -10,9 +10,10 @@ from qgcn import geometry
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
+
 @pytest.fixture
 def never_waiting():
-    """Make every wait for the device an error, and restore the mode whatever happens; PyTorch warns that this is a prototype."""
+    """Make every wait for the device an error, and restore the mode in any case; PyTorch warns that this is a prototype."""
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.synchronize()
 

@@ -43,7 +43,7 @@ class _Graph:
 
     @cached_property
     def weights(self) -> SparseMatrix:
-        """Weights of the edges by target, then by source, float64; those given twice are added up, loops that are missing have weight 1."""
+        """Weights of the edges by target, then by source, float64; added up if given twice; a missing loop has 1."""
         edges, n = self.edge_index, self.num_nodes
         weight = torch.ones(edges.shape[1], device=edges.device) if self.edge_weight is None else self.edge_weight
         weight = weight.double()
@@ -182,8 +182,8 @@ class Adjacency:
             num_nodes: Number of nodes ``N``.
             edge_weight: Weights, shape ``(E,)`` (default: ones). The matrix has their type.
             aggregation: Normalisation of the rows (default: ``sym``).
-            self_loops: Count every node among its own neighbours, with the weight of its loop in ``edge_index`` (of several, the
-                last one), else 1 (default: true).
+            self_loops: Count every node among its own neighbours, with the weight of its loop in ``edge_index`` (of several,
+                the last one), else 1 (default: true).
 
         Raises:
             TypeError: ``edge_index`` does not hold integers.

@@ -52,8 +52,8 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
     ``gatv2``   :math:`s_{ij} = a \cdot \sigma(v_j + R u_i + E e_{ij})`
     ==========  ==================================================================================
 
-    with a leaky ReLU :math:`\sigma`, the tangent vectors :math:`u_i` of the inputs and :math:`v_i` of what is sent. The features
-    :math:`e_{ij}` of edges, if there are any, are part of the message, or, with attention, of the score alone.
+    with a leaky ReLU :math:`\sigma`, the tangent vectors :math:`u_i` of the inputs and :math:`v_i` of what is sent. The
+    features :math:`e_{ij}` of edges, if there are any, are part of the message, or, with attention, of the score alone.
 
     It is a layer of PyTorch Geometric: hooks, explanations, ``torch.compile`` and ``torch.export`` work as for ``GCNConv``.
     Without hooks, messages are not formed.
@@ -232,7 +232,9 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
             return Edges.of_matrix(matrix, sizes.same)
         if self.flow == "target_to_source":
             if is_sparse(graph):
-                raise ValueError("flow target_to_source goes with an edge_index, got a sparse matrix: give its transpose instead")
+                raise ValueError(
+                    "flow target_to_source goes with an edge_index, got a sparse matrix: give its transpose instead"
+                )
             graph = graph.flip(0)
         return Edges.read(graph, edge_weight, sizes, self.aggregation, loops)
 
@@ -290,7 +292,10 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         if self.attention == "gatv2":
             source, target = v, ends.listener
         else:
-            source, target = v @ directions[0].unsqueeze(-1), None if ends.own is None else ends.own @ directions[1].unsqueeze(-1)
+            source, target = (
+                v @ directions[0].unsqueeze(-1),
+                None if ends.own is None else ends.own @ directions[1].unsqueeze(-1),
+            )
             features = None if features is None else features @ directions[2].unsqueeze(-1)
         same = ends.sizes.same
         terms = {"source": self._pair(source, None, same), "target": self._pair(None, target, same), "features": features}
@@ -309,7 +314,7 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         """Score edges, and turn the scores into shares of their targets."""
         score = source_j if target_i is None else source_j + target_i
         score = nn.functional.leaky_relu(score if features is None else score + features, _SLOPE)
-        if self.attention == "gatv2":
+        if self.attention == "gatv2" and self.score is not None:
             score = score @ self.score.t()
         return weighted_softmax(score, weight.squeeze(-1), index, targets)
 

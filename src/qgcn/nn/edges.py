@@ -8,7 +8,7 @@ from torch import Tensor
 
 from qgcn.kernels.edges import Ends, coefficients
 from qgcn.kernels.product import SparseMatrix
-from qgcn.nn.adjacency import Adjacency, Aggregation
+from qgcn.nn.adjacency import Aggregation
 
 __all__ = ["Edges", "Messages", "is_sparse"]
 

@@ -141,7 +141,7 @@ class _Transformer(ToHeteroTransformer):  # type: ignore[misc]
 
     def init_submodule(self, module: nn.Module, target: str) -> nn.Module:
         """Copy a layer for every edge type; those that end at the same node type share what combines them."""
-        made = super().init_submodule(module, target)
+        made: nn.Module = super().init_submodule(module, target)
         if isinstance(module, QGCNConv) and isinstance(made, nn.ModuleDict):
             for kind in self.metadata[0]:
                 layers = [made[key2str(key)] for key in self.metadata[1] if key[-1] == kind]

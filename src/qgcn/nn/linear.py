@@ -87,8 +87,9 @@ class QLinear(nn.Module):
         return self.space.fold0(v) if self.bias is None else self.space.translate0(v, self.bias.to(v.dtype))
 
     def _materialize(self, features: int) -> None:
+        weight: Any = self.weight
         with torch.no_grad():
-            self.weight.materialize((features, self.space.ambient_dim))
+            weight.materialize((features, self.space.ambient_dim))
             nn.init.xavier_uniform_(self.weight)
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:

@@ -16,8 +16,7 @@ class TangentBatchNorm(nn.Module):
     averages afterwards. The points are centred at the pole; no Fréchet mean is needed.
 
     Laws: stays in the space; in training, the tangent coordinates of the result have mean :math:`\delta` and standard deviation
-    :math:`\gamma`, up to whole turns in time; where :math:`\log_o` is linear, the result does not depend on the scale of the input;
-    in flat space it is ``torch.nn.BatchNorm1d``.
+    :math:`\gamma`, up to whole turns in time; in flat space it is ``torch.nn.BatchNorm1d``.
 
     Args:
         space: The space of the points, or its name; another layer owns it.

@@ -18,11 +18,11 @@ class TangentPool(nn.Module):
 
     .. math:: y_g = \widehat\exp_o\bigl(\rho_{i \in g}\, \widehat\log_o(x_i)\bigr)
 
-    where :math:`\rho` is the mean, the sum or the coordinatewise maximum. No Fréchet mean is searched for: in an indefinite metric
-    there need be none, and it would be an iteration.
+    where :math:`\rho` is the mean, the sum or the coordinatewise maximum. No Fréchet mean is searched for: in an indefinite
+    metric there need be none, and it would be an iteration.
 
-    Laws: stays in the space; does not depend on the order of the points; a group of one point is that point (up to whole turns in
-    time); a group without points is the origin; in flat space it is PyG's ``global_mean_pool``, ``global_add_pool`` or
+    Laws: stays in the space; does not depend on the order of the points; a group of one point is that point (up to whole turns
+    in time); a group without points is the origin; in flat space it is PyG's ``global_mean_pool``, ``global_add_pool`` or
     ``global_max_pool``.
 
     Args:

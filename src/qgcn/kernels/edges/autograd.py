@@ -134,22 +134,22 @@ _LIBRARY.impl("edge_dots", _dots, "CPU")
 
 
 @torch.library.register_fake("qgcn::edge_coefficients", lib=_LIBRARY)  # type: ignore[untyped-decorator]
-def _(edge_index: Tensor, weight: Tensor | None, sources: int, targets: int, kind: str, same: bool, loops: bool) -> Any:
+def _(edge_index: Tensor, _weight: Tensor | None, _sources: int, targets: int, _kind: str, _same: bool, loops: bool) -> Any:
     counts = edge_index.shape[1], targets if loops else 0
     return tuple(edge_index.new_empty(count, dtype=torch.float32) for count in counts)
 
 
 @torch.library.register_fake("qgcn::edge_gather", lib=_LIBRARY)  # type: ignore[untyped-decorator]
-def _(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int, turned: bool) -> Tensor:
+def _(v: Tensor, _edge_index: Tensor, _coefficient: Tensor, rows: int, _turned: bool) -> Tensor:
     return v.new_empty(v.shape[0], rows, v.shape[2])
 
 
 @torch.library.register_fake("qgcn::edge_dots", lib=_LIBRARY)  # type: ignore[untyped-decorator]
-def _(a: Tensor, b: Tensor, edge_index: Tensor) -> Tensor:
+def _(a: Tensor, _b: Tensor, edge_index: Tensor) -> Tensor:
     return a.new_empty(edge_index.shape[1])
 
 
-def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG001
     v, edge_index, coefficient, _, turned = inputs
     ctx.save_for_backward(v if ctx.needs_input_grad[2] else None, edge_index, coefficient)
     ctx.sources, ctx.turned = v.shape[1], turned
@@ -164,7 +164,7 @@ def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return to_v, None, to_coefficient, None, None
 
 
-def _setup_dots(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+def _setup_dots(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:  # noqa: ARG001
     ctx.save_for_backward(*inputs)
 
 

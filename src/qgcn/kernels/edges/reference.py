@@ -23,15 +23,12 @@ def coefficients(
     into = _inverse(degree if own is None else degree + own)
     if kind == "mean":
         return weight * into[target], None if own is None else own * into
-    if same:
-        from_source = into
-    else:
-        from_source = _inverse(weight.new_full((size[0],), float(loops)).index_add(0, source, weight))
+    from_source = into if same else _inverse(weight.new_full((size[0],), float(loops)).index_add(0, source, weight))
     return weight * (into[target] * from_source[source]).sqrt(), None if own is None else own * into
 
 
 def last_loops(edge_index: Tensor, weight: Tensor, otherwise: Tensor) -> Tensor:
-    """Return the weight of each node's loop: of several the last one counts; where there is none, the number given, ``(N,)``."""
+    """Return the weight of each node's loop: of several the last one counts; without one, the number given, ``(N,)``."""
     source, target = edge_index[0], edge_index[1]
     place = torch.arange(1, source.shape[0] + 1, device=source.device)
     place = torch.where(source == target, place, 0)

@@ -53,7 +53,7 @@ def _traced(u: Tensor, b: Tensor) -> bool:
     """Tell whether a compiler is to call the C++ as it is: points ``(..., N, d)``, one bias; never in what is exported."""
     if torch.compiler.is_exporting() or u.device.type != "cpu" or u.dtype != torch.float32 or b.ndim != 1:
         return False
-    return 2 <= u.ndim and u.shape[-1] <= cpu.MOST_COORDINATES and _available()
+    return u.ndim >= 2 and u.shape[-1] <= cpu.MOST_COORDINATES and _available()
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
@@ -117,16 +117,16 @@ _LIBRARY.impl("translate_gradient", _gradient, "CPU")
 
 
 @torch.library.register_fake("qgcn::translate", lib=_LIBRARY)  # type: ignore[untyped-decorator]
-def _(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor, time_dim: int) -> Tensor:
+def _(u: Tensor, *_: Any) -> Tensor:
     return u.new_empty(u.shape)
 
 
 @torch.library.register_fake("qgcn::translate_gradient", lib=_LIBRARY)  # type: ignore[untyped-decorator]
-def _(u: Tensor, grad: Tensor, step: Tensor, ahead: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...]:
+def _(u: Tensor, _grad: Tensor, step: Tensor, ahead: Tensor, size: Tensor, _time_dim: int) -> tuple[Tensor, ...]:
     return tuple(each.new_empty(each.shape) for each in (u, step, ahead, size))
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG001
     ctx.save_for_backward(*inputs[:4])
     ctx.time_dim = inputs[4]
 
