@@ -191,8 +191,7 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         if self.attention is None and not paired and not self.observed and isinstance(graph, (Adjacency, SparseMatrix)):
             if edge_attr is not None:
                 raise ValueError("edge_attr goes with an edge_index, got an adjacency")
-            matrix = graph if isinstance(graph, SparseMatrix) else graph.hop(0).matrix
-            return matrix @ self.linear.from_tangent(u)
+            return _product(graph, self.linear.from_tangent(u))
         ends = self._ends(u, size, graph)
         edges = self._edges(graph, edge_weight, ends.sizes, self.self_loops and ends.own is not None)
         if self.attention is not None or edge_attr is not None or self.observed:
@@ -332,6 +331,12 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         if self.linear_target is not None:
             source = f"({source}, {self.linear_target.source})"
         return f"{type(self).__name__}({source} -> {self.space}, {how})"
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _product(graph: Adjacency | SparseMatrix, v: Tensor) -> Tensor:
+    """Multiply with the matrix of a graph, which is built and remembered: nothing that a compiler could trace."""
+    return (graph if isinstance(graph, SparseMatrix) else graph.hop(0).matrix) @ v
 
 
 def _rows(graph: Any, sources: int) -> int:

@@ -2,11 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from qgcn.kernels.edges import gathered
 from qgcn.kernels.product import cpu, reference
 
 if TYPE_CHECKING:
@@ -23,8 +21,6 @@ def product(matrix: "SparseMatrix", columns: Tensor) -> Tensor:
     """
     if columns.ndim < 2 or columns.shape[-2] != matrix.shape[1]:
         raise ValueError(f"columns must have shape (..., {matrix.shape[1]}, n), got {tuple(columns.shape)}")
-    if torch.compiler.is_compiling():
-        return gathered(columns, matrix.coordinates.flip(0), matrix.values, matrix.shape[0])
     if columns.ndim > 2:  # further columns
         batch, width = columns.shape[:-2], columns.shape[-1]
         beside = columns.reshape(-1, *columns.shape[-2:]).movedim(0, 1).reshape(matrix.shape[1], -1)
