@@ -191,7 +191,7 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         if self.attention is None and not paired and not self.observed and isinstance(graph, (Adjacency, SparseMatrix)):
             if edge_attr is not None:
                 raise ValueError("edge_attr goes with an edge_index, got an adjacency")
-            return _product(graph, self.linear.from_tangent(u))
+            return _product(graph, self.linear.from_tangent(u))  # type: ignore[no-any-return]
         ends = self._ends(u, size, graph)
         edges = self._edges(graph, edge_weight, ends.sizes, self.self_loops and ends.own is not None)
         if self.attention is not None or edge_attr is not None or self.observed:
