@@ -104,9 +104,7 @@ class Edges:
             return Messages(index, torch.cat((of_edges, of_loops)), torch.cat((place, added)))
         source, target = self.index[0], self.index[1]
         kept = source != target
-        if (
-            torch.compiler.is_compiling()
-        ):  # no number of edges may depend on values: loops stay, without weight
+        if torch.compiler.is_compiling():  # no number of edges may depend on values: loops stay, without weight
             index = torch.cat((self.index, nodes.to(self.index).expand(2, -1)), dim=1)
             return Messages(index, torch.cat((of_edges, of_loops)), torch.cat((place, added)))
         index = torch.cat((self.index[:, kept], nodes.to(self.index).expand(2, -1)), dim=1)
