@@ -2,6 +2,7 @@
 
 QGCN_DATA=... python benchmarks/network.py            # Cora and PubMed, or generated stand-ins where they are not found
 QGCN_DATA=... python benchmarks/network.py --seeds cora   # ten seeds trained as one batch, against one
+QGCN_DATA=... python benchmarks/network.py --compiled cpu # one compiled layer against PyG's compiled GCNConv; or cuda
 python benchmarks/network.py --scaling                # time and memory against the number of edges, up to a million
 """
 
@@ -108,6 +109,38 @@ def compare_seeds(name: str, rounds: int, dropout: float) -> None:
         print(f"  {space:6s} one seed {one:8.2f}   ten seeds {ten:8.2f}   {ratio(seconds['ten'], seconds['one']):6.2f} times")
 
 
+def compare_compiled(rounds: int, device: str) -> None:
+    """Print how one compiled QGCNConv compares with PyTorch Geometric's compiled GCNConv, 64 features to 16 coordinates."""
+    from torch_geometric.nn import GCNConv
+
+    from qgcn.nn import QGCNConv
+
+    torch._dynamo.config.recompile_limit = 64  # one for each space and mode
+    for name in ("cora", "pubmed"):
+        x, edge_index = graph(name)
+        x, edge_index = torch.randn(x.shape[0], 64, device=device), edge_index.to(device)
+        layers = {"PyG GCNConv": GCNConv(64, 16)} | {space: QGCNConv(64, space) for space in SPACES}
+        compiled = {each: torch.compile(layer.to(device), fullgraph=True) for each, layer in layers.items()}
+        contenders = {each: compiled_step(layer, x, edge_index, device) for each, layer in compiled.items()}
+        for step in contenders.values():
+            step()
+        seconds = interleaved(contenders, rounds)
+        print(f"\n{name}, compiled: milliseconds of forward and backward, and the median ratio to PyG GCNConv")
+        for contender, times in seconds.items():
+            print(f"  {contender:18s} {1e3 * statistics.median(times):9.3f}   {ratio(times, seconds['PyG GCNConv']):6.2f}")
+
+
+def compiled_step(layer: Callable[..., Tensor], x: Tensor, edge_index: Tensor, device: str) -> Callable[[], None]:
+    """Return forward and backward of one layer, finished when it returns."""
+
+    def step() -> None:
+        layer(x, edge_index).square().mean().backward()
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    return step
+
+
 def ratio(mine: list[float], other: list[float]) -> float:
     """Return the median of the ratios of each round."""
     return statistics.median(one / another for one, another in zip(mine, other, strict=True))
@@ -150,6 +183,7 @@ def main() -> None:
     parser.add_argument("--scaling", action="store_true")
     parser.add_argument("--memory", metavar="DATA")
     parser.add_argument("--seeds", metavar="DATA")
+    parser.add_argument("--compiled", metavar="DEVICE", choices=("cpu", "cuda"))
     parser.add_argument("--edges", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--space", default="Q15,1")
     given = parser.parse_args()
@@ -160,6 +194,8 @@ def main() -> None:
         memory(given.memory)
     elif given.seeds:
         compare_seeds(given.seeds, given.rounds, given.dropout)
+    elif given.compiled:
+        compare_compiled(given.rounds, given.compiled)
     elif given.scaling:
         print(f"{given.space}, 64 features, 5 edges a node, 2 layers")
         print(f"{'edges':>10} {'nodes':>9} {'ms/epoch':>9} {'ns/edge':>9} {'MiB':>9}")

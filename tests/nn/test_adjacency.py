@@ -17,9 +17,13 @@ NODES = torch.tensor([1, 2])
 def dense_adjacency(edges, n, weight, aggregation, self_loops):
     matrix = torch.zeros(n, n, dtype=weight.dtype)
     for (source, target), value in zip(edges.t().tolist(), weight, strict=True):
-        if source != target or not self_loops:
+        if source == target and self_loops:
+            matrix[target, source] = value
+        else:
             matrix[target, source] += value
-    matrix = matrix + torch.eye(n, dtype=weight.dtype) if self_loops else matrix
+    if self_loops:
+        given = matrix.diagonal()
+        matrix = matrix + torch.diag(torch.where(given != 0, 0, 1).to(weight.dtype))
     degree = matrix.sum(1)
     inverse = torch.where(degree > 0, 1 / degree, 0)
     if aggregation == "mean":

@@ -127,12 +127,85 @@ def test_sparse_features_give_what_dense_ones_give(name, dtype):
     torch.testing.assert_close(layer.from_tangent(sparse.with_values(2 * sparse.values)), layer.from_tangent(2 * x))
 
 
-def test_the_layer_owns_its_space_but_not_that_of_its_inputs():
+def test_the_layer_owns_its_space_and_that_of_its_inputs_unless_another_does():
     in_space, space = parse_space("H3", learnable=True), parse_space("Q2,2", learnable=True)
     layer = QLinear(in_space, space)
     assert layer.in_space is in_space
-    assert {name for name, _ in layer.named_parameters()} == {"weight", "bias", "space.free_beta"}
+    own = {"weight", "bias", "space.free_beta"}
+    assert {name for name, _ in layer.named_parameters()} == own | {"in_space.free_beta"} == set(layer.state_dict())
+    lent = QLinear(in_space, space, own_in_space=False)
+    assert lent.in_space is in_space
+    assert {name for name, _ in lent.named_parameters()} == own == set(lent.state_dict())
+    assert set(QLinear(space, space).state_dict()) == own
     assert QLinear(3, space).in_space is None
+
+
+def test_a_standalone_layer_learns_the_curvature_of_its_inputs():
+    layer = QLinear(parse_space("Q2,2", learnable=True), parse_space("E3"))
+    x = layer.in_space.expmap0(torch.randn(4, 4, generator=generator(0))).detach()
+    layer(x).square().sum().backward()
+    assert layer.in_space.free_beta.grad.abs() > 0
+
+
+# --- lazy: as many features as the first input has ---------------------------------------------------------------------------
+
+
+def test_a_lazy_layer_takes_the_size_of_its_first_input():
+    torch.manual_seed(0)
+    layer = QLinear(-1, "Q2,2")
+    assert layer.source == -1
+    assert "-1 -> Q2,2" in repr(layer)
+    layer.reset_parameters()
+    y = layer(torch.randn(3, 6, generator=generator(0)))
+    assert y.shape == (3, 4)
+    assert layer.weight.shape == (6, 4)
+    assert type(layer.weight) is torch.nn.Parameter
+    assert layer.source == 6
+
+
+def test_a_lazy_layer_is_saved_and_loaded_before_and_after_its_size_is_known():
+    lazy, known = QLinear(-1, "Q2,2"), QLinear(5, "Q2,2")
+    assert torch.nn.parameter.is_lazy(lazy.state_dict()["weight"])
+    assert [name for name, _ in lazy.named_parameters()] == ["weight", "bias"]
+    lazy.load_state_dict(known.state_dict())
+    torch.testing.assert_close(lazy.weight, known.weight)
+
+
+def test_names_of_spaces_are_read():
+    layer = QLinear("H3", "Q7,3")
+    assert (str(layer.in_space), str(layer.space), layer.weight.shape) == ("H3", "Q7,3", (4, 10))
+
+
+@pytest.mark.parametrize("size", [0, -2])
+def test_impossible_numbers_of_features_are_refused(size):
+    with pytest.raises(ValueError, match=f"at least 1 feature, or -1 for as many as there are, got {size}"):
+        QLinear(size, "Q2,2")
+
+
+# --- half precision, and nothing at all --------------------------------------------------------------------------------------
+
+
+def test_under_autocast_the_geometry_stays_in_float32():
+    layer = QLinear(parse_space("Q2,2"), parse_space("Q3,1"))
+    x = layer.in_space.expmap0(torch.randn(6, 4, generator=generator(0)))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = layer(x)
+        again = layer(x.bfloat16())
+    assert y.dtype == again.dtype == torch.float32
+    layer.space.assert_check_point_on_manifold(y)
+    torch.testing.assert_close(y, layer(x), rtol=0.05, atol=0.05)
+    y.sum().backward()
+    assert layer.weight.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("bias", [False, True])
+def test_no_points_give_no_points(bias, dtype):
+    layer = QLinear(3, "Q2,2", bias=bias).to(dtype)
+    y = layer(torch.zeros(0, 3, dtype=dtype))
+    assert y.shape == (0, 4)
+    y.sum().backward()
+    assert (layer.weight.grad == 0).all()
 
 
 def test_a_fresh_bias_translates_nothing_and_weights_are_drawn_as_glorot_does():

@@ -1,8 +1,8 @@
 """Fused operations, one folder each: plain PyTorch, C++ and Triton side by side.
 
 :mod:`~qgcn.kernels.pairs`: functions of all pairs of points. :mod:`~qgcn.kernels.product`: sparse matrices.
-:mod:`~qgcn.kernels.mask`: random masks drawn from keys. :mod:`~qgcn.kernels.translation`: the translation by a bias.
-:mod:`~qgcn.kernels.separation`: how two points are separated.
+:mod:`~qgcn.kernels.edges`: sums over edges. :mod:`~qgcn.kernels.mask`: random masks drawn from keys.
+:mod:`~qgcn.kernels.translation`: the translation by a bias. :mod:`~qgcn.kernels.separation`: how two points are separated.
 
 They stand below the spaces and take one as an argument: anything with the methods of :class:`~qgcn.kernels.metric.Metric`.
 """

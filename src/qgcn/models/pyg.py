@@ -6,9 +6,11 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 from torch import Tensor, nn
 
+from qgcn.kernels.edges import Ends
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
 from qgcn.nn import Adjacency, SparseMatrix
+from qgcn.nn.edges import Edges
 
 __all__ = ["EuclideanNetwork", "EuclideanOptions"]
 
@@ -89,17 +91,27 @@ class EuclideanNetwork(Encoder):
         """Raise if a layer is not Euclidean."""
         _euclidean(options.get("hidden") or space, options["kind"])
 
-    def forward(self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None = None, edge_weight: Tensor | None = None
+    ) -> Tensor:
         """Map features to points."""
-        return self.tangent(x, edge_index)
+        return self.tangent(x, edge_index, edge_weight)
 
-    def tangent(self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None = None) -> Tensor:
-        """Map features to tangent vectors at the origin, which are the points themselves."""
+    def tangent(
+        self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None = None, edge_weight: Tensor | None = None
+    ) -> Tensor:
+        """Map features to tangent vectors at the origin, which are the points themselves.
+
+        Args:
+            x: Features.
+            edge_index: The graph.
+            edge_weight: Weights of an ``edge_index``, for ``gcn`` alone.
+        """
         drop = self.feature_dropout  # of a sparse matrix, entries alone: dropping the zeros too would change nothing
         features = x.with_values(drop(x.values)).csr if isinstance(x, SparseMatrix) else drop(x)
-        return self.network(features, *self._graph(x, edge_index))  # type: ignore[no-any-return]
+        return self.network(features, *self._graph(x, edge_index, edge_weight))  # type: ignore[no-any-return]
 
-    def _graph(self, x: Tensor | SparseMatrix, graph: Tensor | Adjacency | None) -> tuple[Tensor, ...]:
+    def _graph(self, x: Tensor | SparseMatrix, graph: Tensor | Adjacency | None, weight: Tensor | None) -> tuple[Tensor, ...]:
         """Return the graph as the network of PyG takes it, if it takes one."""
         if isinstance(graph, Adjacency) and graph.nodes is not None:
             raise ValueError(f"a restricted graph is for tangent-space networks, got {self.kind}")
@@ -107,9 +119,14 @@ class EuclideanNetwork(Encoder):
             return ()
         if graph is None:
             raise ValueError("a convolution needs edge_index, got None")
+        if weight is not None and (self.kind != "gcn" or isinstance(graph, Adjacency)):
+            raise ValueError(f"edge_weight goes with gcn and an edge_index, got it with {self.kind}")
+        if self.kind == "gcn" and not isinstance(graph, Adjacency):  # edges, so that PyG's hooks and explanations see messages
+            edges = Edges.read(graph, weight, Ends(x.shape[0], x.shape[0], True), "sym", True)
+            messages = edges.messages(*edges.coefficients(x.dtype))
+            return messages.index, messages.weight
         if self.kind == "gcn":
-            graph = graph if isinstance(graph, Adjacency) else Adjacency.of(graph, x.shape[0]).to(dtype=x.dtype)
-            return (graph.matrix.csr,)
+            return (graph.matrix.csr,)  # type: ignore[union-attr]
         return (graph.edge_index if isinstance(graph, Adjacency) else graph,)
 
     def extra_repr(self) -> str:

@@ -168,8 +168,7 @@ class TangentNetwork(Encoder):
     @property
     def restrictable(self) -> bool:
         """Whether the graph may be restricted to what some nodes see: each layer then has rows of its own."""
-        attends = any(getattr(layer, "score", None) is not None for layer in self.layers)
-        return self.reads_graph and not self.skip and self.features is None and not attends
+        return self.reads_graph and not self.skip and self.features is None and not self._attends
 
     def tangent(
         self,
@@ -186,31 +185,32 @@ class TangentNetwork(Encoder):
         """
         if x.shape[-1] != self.in_features:
             raise ValueError(f"expected {self.in_features} features, got shape {tuple(x.shape)}")
-        graph = self._operand(x, edge_index, edge_weight)
+        self._check_graph(edge_index)
+        attends = self._attends
         u: Any = x if self.features is None else self.features.space.logmap0(self.features(x))
         outputs: list[Tensor] = []
         for index, (layer, dropout) in enumerate(zip(self.layers, self.dropouts, strict=True)):
             u = self.activations[index - 1].from_tangent(u) if index else u  # type: ignore[operator]
-            if graph is None:
+            if not self.reads_graph:
                 u = layer.from_tangent(dropout(u))  # type: ignore[operator]
+            elif isinstance(edge_index, Adjacency):
+                hop = edge_index.hop(index)
+                graph = edge_index if attends else hop.matrix
+                u = layer.from_tangent(dropout(u, hop.sources), graph, edge_weight)  # type: ignore[operator]
             else:
-                hop = graph.hop(index)
-                u = layer.from_tangent(dropout(u, hop.sources), hop.matrix)  # type: ignore[operator]
+                u = layer.from_tangent(dropout(u), edge_index, edge_weight)  # type: ignore[operator]
             outputs.append(u)
         return tangent_mean(outputs) if self.skip else outputs[-1]
 
-    def _operand(
-        self, x: Tensor | SparseMatrix, edge_index: Tensor | Adjacency | None, edge_weight: Tensor | None
-    ) -> Adjacency | None:
-        """Return the graph that layers aggregate along; ``None`` if they do not."""
-        if isinstance(edge_index, Adjacency) and edge_index.nodes is not None and not self.restrictable:
+    @property
+    def _attends(self) -> bool:
+        return any(getattr(layer, "attention", None) is not None for layer in self.layers)
+
+    def _check_graph(self, graph: Tensor | Adjacency | None) -> None:
+        if isinstance(graph, Adjacency) and graph.nodes is not None and not self.restrictable:
             raise ValueError("a restricted graph is for convolutions without attention, skip connection and projection")
-        if not self.reads_graph:
-            return None
-        if edge_index is None:
+        if self.reads_graph and graph is None:
             raise ValueError("a convolution needs edge_index, got None")
-        made: Adjacency = self.layers[0].operand(edge_index, x.shape[0], x.dtype, edge_weight)  # type: ignore[operator]
-        return made
 
     def extra_repr(self) -> str:
         """Show the path through the spaces."""
@@ -272,7 +272,7 @@ class QGCN(TangentNetwork):
     ) -> None:
         from qgcn.nn.conv import QGCNConv  # here: PyTorch Geometric takes seconds to import
 
-        layer = partial(QGCNConv, aggregation=aggregation, attention=attention, bias=bias)
+        layer = partial(QGCNConv, aggregation=aggregation, attention=attention, bias=bias, own_in_space=False)
         super().__init__(in_features, space, layer, **options)
 
 
@@ -290,4 +290,4 @@ class QNN(TangentNetwork):
     reads_graph: ClassVar[bool] = False
 
     def __init__(self, in_features: int, space: Space | str = "Q15,1", *, bias: bool = True, **options: Any) -> None:
-        super().__init__(in_features, space, partial(QLinear, bias=bias), **options)
+        super().__init__(in_features, space, partial(QLinear, bias=bias, own_in_space=False), **options)

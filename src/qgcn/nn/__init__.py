@@ -1,8 +1,10 @@
 """Layers and decoders of networks in the tangent space, and the graph they aggregate along.
 
-``QGCNConv`` is imported when it is first used: PyTorch Geometric, whose ``MessagePassing`` it is, takes seconds to import.
+``QGCNConv``, ``QHeteroConv`` and ``to_hetero`` are imported when first used: PyTorch Geometric, which they are built on, takes
+seconds to import.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from qgcn.kernels.part import Part
@@ -12,10 +14,13 @@ from qgcn.nn.decoders import FermiDirac, TangentClassifier
 from qgcn.nn.dropout import Dropout, dropout_keys, mixed_key
 from qgcn.nn.intrinsic import IntrinsicClassifier
 from qgcn.nn.linear import QLinear
+from qgcn.nn.normalization import TangentBatchNorm
+from qgcn.nn.pooling import TangentPool
 from qgcn.nn.tangent import ACTIVATIONS, DoubleProjection, TangentActivation, tangent_mean
 
 if TYPE_CHECKING:
     from qgcn.nn.conv import QGCNConv
+    from qgcn.nn.hetero import QHeteroConv, to_hetero
 
 __all__ = [
     "ACTIVATIONS",
@@ -29,19 +34,23 @@ __all__ = [
     "IntrinsicClassifier",
     "Part",
     "QGCNConv",
+    "QHeteroConv",
     "QLinear",
     "SparseMatrix",
     "TangentActivation",
+    "TangentBatchNorm",
     "TangentClassifier",
+    "TangentPool",
     "dropout_keys",
     "mixed_key",
     "tangent_mean",
+    "to_hetero",
 ]
+
+_HOMES = {"QGCNConv": "conv", "QHeteroConv": "hetero", "to_hetero": "hetero"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "QGCNConv":
-        from qgcn.nn.conv import QGCNConv
-
-        return QGCNConv
+    if name in _HOMES:
+        return getattr(import_module(f"qgcn.nn.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'qgcn.nn' has no attribute {name!r}")

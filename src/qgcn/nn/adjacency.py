@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from qgcn.kernels.edges.reference import last_loops
 from qgcn.kernels.part import Part
 from qgcn.kernels.product import SparseMatrix
 
@@ -42,15 +43,16 @@ class _Graph:
 
     @cached_property
     def weights(self) -> SparseMatrix:
-        """Weights of the edges by target, then by source, float64; those given twice are added up, loops are weight 1."""
+        """Weights of the edges by target, then by source, float64; added up if given twice; a missing loop has 1."""
         edges, n = self.edge_index, self.num_nodes
         weight = torch.ones(edges.shape[1], device=edges.device) if self.edge_weight is None else self.edge_weight
         weight = weight.double()
         if self.self_loops:
             keep = edges[0] != edges[1]
             loops = torch.arange(n, device=edges.device)
+            own = last_loops(edges, weight, weight.new_ones(n))
             edges = torch.cat((edges[:, keep], loops.expand(2, -1)), dim=1)
-            weight = torch.cat((weight[keep], weight.new_ones(n)))
+            weight = torch.cat((weight[keep], own))
         matrix = torch.sparse_coo_tensor(edges.flip(0), weight, (n, n), check_invariants=False).coalesce()
         target, source = matrix.indices()
         crow = torch.zeros(n + 1, dtype=torch.int64, device=edges.device)
@@ -180,8 +182,8 @@ class Adjacency:
             num_nodes: Number of nodes ``N``.
             edge_weight: Weights, shape ``(E,)`` (default: ones). The matrix has their type.
             aggregation: Normalisation of the rows (default: ``sym``).
-            self_loops: Count every node among its own neighbours, with weight 1; loops in ``edge_index`` do not count then
-                (default: true).
+            self_loops: Count every node among its own neighbours, with the weight of its loop in ``edge_index`` (of several,
+                the last one), else 1 (default: true).
 
         Raises:
             TypeError: ``edge_index`` does not hold integers.
@@ -259,6 +261,12 @@ class Adjacency:
         else:
             values = graph.normalized(graph.rounded(self.dtype) * graph.entries_left(self._kept))
         return graph.weights.with_values(values, symmetric=self.aggregation != "mean")
+
+    @property
+    def weights(self) -> SparseMatrix:
+        """The same before it is normalised: weights of the edges, loops included, shape ``(N, N)``."""
+        values = self._graph.rounded(self.dtype)
+        return self._graph.weights.with_values(values if self._kept is None else values * self._graph.entries_left(self._kept))
 
     @property
     def t(self) -> SparseMatrix:

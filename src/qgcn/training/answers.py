@@ -18,6 +18,7 @@ from qgcn.progress import Progress, silent
 from qgcn.tasks import TASKS, Predictor, Task
 from qgcn.tasks.insights import class_names
 from qgcn.training.ensemble import Ensemble, Member, over_seeds
+from qgcn.training.explaining import explain
 from qgcn.training.pairs import BLOCK_ROWS, KnownPairs, asked_nodes, best_of_rows, best_pairs, check_count, read_pairs
 
 if TYPE_CHECKING:
@@ -262,6 +263,10 @@ class Answers(ABC):
         asked = asked_nodes(nodes, names)
         blocks = best_of_rows(models.row_nearness, asked, len(names), k)
         return Answer.joined(models.near(names, np.stack((asked[i], others)), i, self._known) for i, others in blocks)
+
+    def explain(self, node: Any, k: int = 10, **options: Any) -> Answer:
+        """Return the edges that matter most for a node; see :func:`qgcn.training.explaining.explain`."""
+        return explain(self, node, k, **options)
 
     # --- everything --------------------------------------------------------------------------------------------------
 

@@ -164,6 +164,8 @@ def peak_memory(device: torch.device) -> int | None:
 
 def environment_of(fabric: Fabric) -> dict[str, Any]:
     """Return versions, machine and number of threads."""
+    from qgcn import __version__  # here: the package imports this module; its metadata are not there unless it is installed
+
     packages = ("qgcn", "torch", "torch_geometric", "geoopt", "lightning_fabric", "numpy", "safetensors")
     device = torch.cuda.get_device_name() if fabric.device.type == "cuda" else platform.processor() or platform.machine()
     return {
@@ -171,7 +173,7 @@ def environment_of(fabric: Fabric) -> dict[str, Any]:
         "platform": platform.platform(),
         "device": f"{fabric.device.type}: {device}",
         "threads": torch.get_num_threads(),
-        "packages": {name: _version(name) for name in packages},
+        "packages": {name: __version__ if name == "qgcn" else _version(name) for name in packages},
     }
 
 

@@ -86,8 +86,8 @@ def test_a_product_takes_a_batch_along_any_axis():
 @pytest.mark.parametrize(
     ("columns", "values", "match"),
     [
-        (torch.ones(5, 2), None, r"columns must have shape \(7, n\), got \(5, 2\)"),
-        (torch.ones(7), None, r"columns must have shape \(7, n\), got \(7,\)"),
+        (torch.ones(5, 2), None, r"columns must have shape \(..., 7, n\), got \(5, 2\)"),
+        (torch.ones(7), None, r"columns must have shape \(..., 7, n\), got \(7,\)"),
         (torch.ones(7, 2), torch.ones(3), r"values must have shape \(\d+,\), got \(3,\)"),
     ],
 )

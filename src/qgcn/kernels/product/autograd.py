@@ -14,13 +14,17 @@ __all__ = ["product"]
 
 
 def product(matrix: "SparseMatrix", columns: Tensor) -> Tensor:
-    """Multiply a sparse matrix, shape ``(N, M)``, with dense columns, shape ``(M, n)``.
+    """Multiply a sparse matrix, shape ``(N, M)``, with dense columns, shape ``(..., M, n)``.
 
     Raises:
         ValueError: Shapes do not fit.
     """
-    if columns.ndim != 2 or columns.shape[0] != matrix.shape[1]:
-        raise ValueError(f"columns must have shape ({matrix.shape[1]}, n), got {tuple(columns.shape)}")
+    if columns.ndim < 2 or columns.shape[-2] != matrix.shape[1]:
+        raise ValueError(f"columns must have shape (..., {matrix.shape[1]}, n), got {tuple(columns.shape)}")
+    if columns.ndim > 2:  # further columns
+        batch, width = columns.shape[:-2], columns.shape[-1]
+        beside = columns.reshape(-1, *columns.shape[-2:]).movedim(0, 1).reshape(matrix.shape[1], -1)
+        return product(matrix, beside).view(matrix.shape[0], -1, width).movedim(0, 1).reshape(*batch, matrix.shape[0], width)
     result: Tensor = _Product.apply(matrix, columns, matrix.values)  # type: ignore[no-untyped-call]
     return result
 

@@ -47,7 +47,9 @@ class Structure:
     def coordinates(self) -> Tensor:
         """Rows and columns of the entries, int64, shape ``(2, nnz)``."""
         numbers = torch.arange(self.shape[0], device=self.crow.device)
-        return torch.stack((torch.repeat_interleave(numbers, self.crow.long().diff()), self.col.long()))
+        return torch.stack(
+            (torch.repeat_interleave(numbers, self.crow.long().diff(), output_size=self.col.numel()), self.col.long())
+        )
 
     @cached_property
     def turned(self) -> Turned:

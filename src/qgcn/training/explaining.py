@@ -1,0 +1,127 @@
+"""Explanations: the edges that matter most for what a trained model says of a node, found by PyG's ``GNNExplainer``."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from qgcn.answer import Answer
+from qgcn.tasks import Predictor, Task
+from qgcn.training.pairs import asked_nodes, check_count
+
+if TYPE_CHECKING:
+    from qgcn.training.answers import Answers
+
+__all__ = ["EPOCHS", "explain", "explained_model"]
+
+EPOCHS = 100
+"""Steps of the search for a mask."""
+
+
+def explain(run: "Answers", node: Any, k: int = 10, *, seed: int | None = None, epochs: int = EPOCHS) -> Answer:
+    """Return the edges that matter most for what the network says of a node.
+
+    A mask of the edges is searched for that keeps the answer while it is as small as possible: the class of the node, or its
+    place in the embedding where there are no classes. What is explained is the network; cheap predictors blended with it do not
+    take part. Equal settings give equal answers.
+
+    Args:
+        run: A trained run, or its questions about a changed graph.
+        node: Name of the node.
+        k: Number of edges.
+        seed: The seed whose model is explained (default: the mean over all seeds).
+        epochs: Steps of the search (default: 100).
+
+    Returns:
+        Columns ``source``, ``target`` and ``importance``, between 0 and 1, the most important edge first. Both directions of an
+        edge of an undirected graph are one row, with the larger of their values. Edges that cannot matter are left out.
+
+    Raises:
+        ValueError: The run is not finished, the node is unknown, or the model does not read the graph.
+    """
+    check_count(k)
+    run.check_finished()
+    task = run.answering
+    (position,) = asked_nodes([node], run.names).tolist()
+    seeds = run.seeds if seed is None else [seed]
+    for one in seeds:
+        run.check_seed(one)
+    edges = task.graph.edge_index.cpu()
+    masks = [_mask(explained_model(task, run.predictor(one)), task, position, epochs) for one in seeds]
+    importance = torch.stack(masks).mean(0)
+    if not task.directed:
+        edges, importance = _undirected(edges, importance, task.num_nodes)
+    order = importance.argsort(descending=True, stable=True)[:k]
+    order = order[importance[order] > 0]
+    ends = run.node_ids[edges[:, order].numpy()]
+    return Answer({"source": ends[0], "target": ends[1], "importance": importance[order].double().numpy()})
+
+
+def explained_model(task: Task[Any], predictor: Predictor) -> nn.Module:
+    """Return a trained model as ``torch_geometric.explain.Explainer`` takes it: from ``(x, edge_index)`` to an output per node.
+
+    It shares the weights of the predictor. ``x`` is ``task.x`` as a dense tensor, ``edge_index`` that of ``task.graph``, whose
+    weights it keeps. The output are the logits of the classes, or tangent coordinates where there are none.
+
+    Raises:
+        ValueError: The model does not read the graph.
+    """
+    if task.capabilities.graph == "none" or task.capabilities.learns_nodes:
+        raise ValueError(f"the model {task.config.model} does not read the graph: there are no edges to explain")
+    return _Explained(task, predictor).to(task.device).eval()
+
+
+class _Explained(nn.Module):
+    """A trained model whose aggregations all are layers of PyG, so that each honours an edge mask."""
+
+    def __init__(self, task: Task[Any], predictor: Predictor) -> None:
+        super().__init__()
+        self.encoder = predictor.encoder
+        self.head: Any = getattr(predictor, "head", None)
+        self.weight = None if task.capabilities.graph == "edges" else task.graph.edge_weight
+        self.last = None
+        if self.head is not None and getattr(predictor, "convolve", False):
+            from qgcn.nn import QGCNConv  # here: PyTorch Geometric takes seconds to import
+
+            classes = self.head.linear.out_features
+            self.last = QGCNConv(
+                classes, f"E{classes}", aggregation=task.graph.aggregation, self_loops=task.graph.self_loops, bias=False
+            )
+            self.last.to(self.head.linear.weight)
+            nn.init.eye_(self.last.linear.weight)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        weight = () if self.weight is None else (self.weight,)
+        u: Tensor = self.encoder.tangent(x, edge_index, *weight)
+        if self.head is None:
+            return u
+        logits: Tensor = self.head.from_tangent(u)
+        return logits if self.last is None else self.last(logits, edge_index, *weight)
+
+
+def _mask(model: nn.Module, task: Task[Any], position: int, epochs: int) -> Tensor:
+    """Return the importance of each edge for a node, shape ``(E,)``."""
+    from torch_geometric.explain import Explainer, GNNExplainer
+
+    mode = "multiclass_classification" if task.predicts_classes else "regression"
+    explainer = Explainer(
+        model,
+        GNNExplainer(epochs=epochs),
+        explanation_type="model",
+        edge_mask_type="object",
+        model_config={"mode": mode, "task_level": "node", "return_type": "raw"},
+    )
+    devices = [task.device] if task.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):  # masks start at random
+        torch.manual_seed(0)
+        found = explainer(task.x.to_dense(), task.graph.edge_index, index=position)
+    mask: Tensor = found.edge_mask.detach().cpu()
+    return mask
+
+
+def _undirected(edges: Tensor, importance: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    """Take both directions of an edge, and edges given twice, for one."""
+    low, high = edges.min(0).values, edges.max(0).values
+    keys, place = torch.unique(low * num_nodes + high, return_inverse=True)
+    largest = importance.new_zeros(len(keys)).scatter_reduce(0, place, importance, "amax")
+    return torch.stack((keys // num_nodes, keys % num_nodes)), largest
