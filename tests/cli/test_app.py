@@ -92,8 +92,35 @@ def test_help_does_not_wait_for_pytorch(arguments):
     assert result.stdout.splitlines()[-1] == "[]"
 
 
+SLOW = ("torch_geometric", "torch._dynamo", "sympy", "triton", "lightning_fabric", "pandas", "sklearn", "networkx", "numba")
+"""What takes long to import, and training alone needs."""
+
+
 def test_help_of_a_task_does_not_wait_for_what_it_does_not_need():
     code = "import sys, qgcn.cli\ntry: qgcn.cli.main(['train', 'links', '--help'])\nexcept SystemExit: pass\n"
-    code += "print([name for name in ('torch_geometric', 'lightning_fabric', 'sklearn', 'networkx') if name in sys.modules])"
+    code += f"print([name for name in {SLOW} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_what_a_training_is_about_to_do_is_shown_before_anything_slow_is_imported(here):
+    (here / "pairs.csv").write_text("source,target\n" + "".join(f"{k},{(k + 1) % 40}\n" for k in range(40)))
+    code = f"""
+import sys, qgcn.cli
+write, seen = sys.stdout.write, []
+def watched(text):
+    seen.append((text, [name for name in {SLOW} if name in sys.modules]))
+    return write(text)
+sys.stdout.write = watched
+try: qgcn.cli.main("train links --data pairs.csv --epochs 1 --no-yardsticks --out run".split())
+except SystemExit as end: assert not end.code
+first = next(each for each in seen if each[0].strip())
+print(file=sys.stderr, *first)
+print(file=sys.stderr, *seen[-1][1])
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    line, imported, later = result.stderr.splitlines()
+    assert line.startswith("links on ")
+    assert line.endswith("pairs.csv: qgcn in Q15,1 (hyperbolic, 15 dimensions), cpu.")
+    assert imported.strip() == "[]"
+    assert "torch_geometric" in later  # the test sees what is imported

@@ -3,6 +3,7 @@
 import io
 import signal
 import sys
+from functools import partial
 
 import pytest
 from rich.console import Console
@@ -16,15 +17,17 @@ SMALL = {"task": "classification", "data": "stochastic-block", "space": "Q5,2", 
 
 
 def started(folder=None, data=None, **settings):
-    return lambda console: Run.start(Config.checked(SMALL | settings), folder, data)
+    config = Config.checked(SMALL | settings)
+    return lambda console: (config, partial(Run.start, config, folder, data))
 
 
 def test_what_it_is_about_to_do_and_its_results_are_shown(capsys, tmp_path):
     run = train_and_show(started(tmp_path / "run", seeds=2))
     out = capsys.readouterr().out
-    assert "classification on stochastic-block: 240 nodes, " in out
-    assert "qgcn in Q5,2 (indefinite, 6 dimensions), cpu." in out
-    assert "settings: epochs 3, seeds 2" in out
+    lines = out.splitlines()
+    assert lines[0] == "classification on stochastic-block: qgcn in Q5,2 (indefinite, 6 dimensions), cpu."
+    assert lines[1] == "  settings: epochs 3, seeds 2"
+    assert lines[2].startswith("  240 nodes, ")
     assert f"qgcn in Q5,2, {run.task.scored_on()} (2 seeds, mean ± standard deviation)\n" in out
     summary = run.train()
     shown = {name: f"{100 * mean:.2f} ± {100 * deviation:.2f}" for name, (mean, deviation) in summary.items()}
@@ -33,6 +36,21 @@ def test_what_it_is_about_to_do_and_its_results_are_shown(capsys, tmp_path):
     assert f"also accuracy {shown['accuracy']}\n" in out
     assert f"Written to {tmp_path / 'run'}" in out
     assert f"Look at it: qgcn report {tmp_path / 'run'}" in out
+
+
+def test_what_it_is_about_to_do_is_shown_before_the_graph_is_read(capsys):
+    with pytest.raises(OSError, match="torn"):
+        train_and_show(lambda console: (Config.checked(SMALL), torn))
+    assert capsys.readouterr().out.splitlines()[0].startswith("classification on stochastic-block: qgcn in Q5,2 ")
+
+
+def torn():
+    raise OSError("torn")
+
+
+def test_large_numbers_of_nodes_are_easy_to_read(capsys):
+    train_and_show(started(task="links", data=load("cycle", nodes=1200), epochs=1, yardsticks=False, blend=False))
+    assert "\n  1,200 nodes, 1,200 edges, one-hot features\n" in capsys.readouterr().out
 
 
 def test_yardsticks_stand_below_the_model_with_a_verdict(capsys):
@@ -85,7 +103,7 @@ def test_one_seed_has_no_deviation_and_without_a_folder_nothing_is_written(capsy
 @pytest.mark.parametrize(("settings", "said"), [({}, "all default"), ({"lr": 0.25, "bias": False}, "lr 0.25, bias no")])
 def test_settings_that_are_not_at_their_defaults_are_told(capsys, settings, said):
     config = Config.checked({"task": "classification", "data": "stochastic-block"} | settings)
-    _print_settings(Run(config), Console())
+    _print_settings(config, Console())
     assert f"  settings: {said}\n" in capsys.readouterr().out
 
 

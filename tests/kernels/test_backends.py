@@ -9,7 +9,7 @@ import torch
 
 from qgcn import parse_space
 from qgcn.kernels import backend, reconstruction_loss, use_backend
-from qgcn.kernels.backends import Implementation, choose
+from qgcn.kernels.backends import Implementation, assumed_constant, choose
 
 EDGES = torch.tensor([[0, 1, 2], [1, 2, 3]])
 
@@ -118,3 +118,14 @@ def test_the_first_implementation_that_can_is_chosen_and_its_module_imported_whe
     assert loaded == ["eager"]
     with use_backend("triton"), pytest.raises(ValueError, match="backend triton cannot be used: odd"):
         choose(rows, 3)
+
+
+def test_a_constant_is_marked_as_pytorch_marks_it():
+    def ours():
+        return 1
+
+    def theirs():
+        return 1
+
+    assert vars(assumed_constant(ours)) == vars(torch.compiler.assume_constant_result(theirs)) != {}
+    assert assumed_constant(ours) is ours

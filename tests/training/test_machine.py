@@ -13,6 +13,7 @@ from qgcn.training import Config
 from qgcn.training.machine import (
     Stopped,
     determinism,
+    device_of,
     environment_of,
     fabric_of,
     freed_memory_kept,
@@ -63,8 +64,13 @@ def test_peak_memory_is_the_most_that_was_held():
 def test_a_gpu_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match="device cuda was asked for, but PyTorch sees no GPU; use cpu or auto"):
-        fabric_of(config(device="cuda"))
-    assert fabric_of(config(device="auto")).device.type == "cpu"
+        device_of(config(device="cuda"))
+    assert device_of(config(device="auto")) == torch.device("cpu")
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_the_device_that_is_told_is_the_one_that_is_trained_on(device):
+    assert device_of(config(device=device)) == fabric_of(config(device=device)).device
 
 
 def test_environment_names_versions_device_and_threads():

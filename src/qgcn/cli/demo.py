@@ -1,5 +1,6 @@
 """``qgcn demo``: embed a small graph made of a cycle and trees, and write a report to explore."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -46,10 +47,8 @@ def demo(
         from qgcn.tasks import Config
         from qgcn.training.run import Run
 
-    def prepare(_: Console) -> Run:
-        return Run.start(Config.checked(values | SETTINGS), folder)
-
-    train_and_show(prepare)
+    config = Config.checked(values | SETTINGS)
+    train_and_show(lambda _: (config, partial(Run.start, config, folder)))
     write_text(folder / "nodes.csv", _nodes())
     write_report([folder], out=page, columns=folder / "nodes.csv", seed=None, umap=False, geometry=True)
     Console().print(f"Open it in a browser: {escape(str(page.absolute()))}", highlight=False, soft_wrap=True)

@@ -14,9 +14,10 @@ from rich.table import Table
 from qgcn.cli.console import Console, ProgressBars, progress_bars
 from qgcn.cli.flags import shown
 from qgcn.manifolds import parse_space
+from qgcn.training.machine import device_of
 
 if TYPE_CHECKING:
-    from qgcn.tasks import Task
+    from qgcn.tasks import Config, Task
     from qgcn.training.costs import Cost
     from qgcn.training.run import Run
     from qgcn.training.summary import Summary
@@ -26,22 +27,30 @@ __all__ = ["train_and_show"]
 
 MOST_NAMED = 10
 """Seeds whose number of epochs is named."""
+Plan = tuple["Config", Callable[[], "Run"]]
+"""The settings of a run, and a function that returns it, ready to be trained."""
 HOUR = 3600
 """Seconds beyond which a training needs to be agreed to."""
 
 
-def train_and_show(prepare: "Callable[[Console], Run]", *, yes: bool = False) -> "Run":
+def train_and_show(prepare: "Callable[[Console], Plan]", *, yes: bool = False) -> "Run":
     """Prepare a run, train it and print its results; an interrupted one is answered with the way to resume it.
 
+    What the run is about to do is printed before its graph is read, which may take long.
+
     Args:
-        prepare: Returns the run; what it prints goes to the console.
+        prepare: Returns the settings, and a function that reads the graph; what it prints goes to the console.
         yes: Train however long it takes; otherwise more than an hour is asked about.
     """
     console = Console()
     run = None
     try:
-        run = prepare(console)
-        _print_settings(run, console)
+        config, start = prepare(console)
+        _print_settings(config, console)
+        with progress_bars(console) as progress:
+            progress("reading", note=config.data)
+            run = start()
+        _print_graph(run, console)
         with progress_bars(console) as progress:
             summary = run.train(progress, partial(_agree, console, progress, yes))
     except KeyboardInterrupt as stop:  # Interrupted, or the second Ctrl-C, which does not wait for the current step
@@ -55,21 +64,24 @@ def train_and_show(prepare: "Callable[[Console], Run]", *, yes: bool = False) ->
     return run
 
 
-def _print_settings(run: "Run", console: Console) -> None:
-    config, task = run.config, run.task
-    edges = task.data.num_edges if task.directed else task.data.num_edges // 2
+def _print_settings(config: "Config", console: Console) -> None:
     space = parse_space(config.space)
     console.print(
-        f"[bold]{config.task}[/] on [bold]{escape(config.data)}[/]: {task.num_nodes} nodes, {edges} edges, "
-        f"{task.features_used()} features; [bold]{config.model}[/] in [bold]{space}[/] "
-        f"({space.family}, {space.dim} dimensions), {run.fabric.device.type}.",
+        f"[bold]{config.task}[/] on [bold]{escape(config.data)}[/]: [bold]{config.model}[/] in [bold]{space}[/] "
+        f"({space.family}, {space.dim} dimensions), {device_of(config).type}.",
         highlight=False,
         soft_wrap=True,
     )
-    for remark in [*getattr(task.data, "remarks", []), *task.remarks()]:
-        console.print(f"  {escape(remark)}", style="dim", highlight=False, soft_wrap=True)
     changed = ", ".join(f"{name} {shown(value)}" for name, value in config.changed().items())
     console.print(f"  settings: {escape(changed) or 'all default'}", style="dim", highlight=False, soft_wrap=True)
+
+
+def _print_graph(run: "Run", console: Console) -> None:
+    task = run.task
+    edges = task.data.num_edges if task.directed else task.data.num_edges // 2
+    size = f"{task.num_nodes:,} nodes, {edges:,} edges, {task.features_used()} features"
+    for remark in [size, *getattr(task.data, "remarks", []), *task.remarks()]:
+        console.print(f"  {escape(remark)}", style="dim", highlight=False, soft_wrap=True)
 
 
 def _agree(console: Console, progress: ProgressBars, yes: bool, cost: "Cost") -> None:

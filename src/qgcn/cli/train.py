@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,9 +16,9 @@ from qgcn.tasks import TASKS, Config, read_config
 from qgcn.tasks.config import settings_of
 
 if TYPE_CHECKING:
+    from qgcn.cli.running import Plan
     from qgcn.progress import Progress
     from qgcn.tasks import Task
-    from qgcn.training.run import Run
 
 __all__ = ["resume", "train_commands"]
 
@@ -46,16 +47,19 @@ def _command(task: str) -> Callable[..., None]:
         if "data" not in values:
             raise ValueError("no data: give --data NAME or --data FILE (qgcn datasets lists the names)")
 
-        def prepare(console: Console) -> "Run":
+        def prepare(console: Console) -> "Plan":
             with progress_bars(console) as progress:
                 progress("reading", note=str(values["data"]))
+                from qgcn.data.own import check_found
                 from qgcn.training.folder import RunFolder
                 from qgcn.training.run import Run
 
                 if out is not None:
                     RunFolder(out).check_free()  # before a space is sought
                 config, problem = _configured(values, config_file, flags, console, progress, target)
-                return Run.start(config, _usual_folder(config) if out is None else out, task=problem, numbered=out is None)
+                check_found(config.data)
+            folder = _usual_folder(config) if out is None else out
+            return config, partial(Run.start, config, folder, task=problem, numbered=out is None)
 
         train_and_show(prepare, yes=yes)
 
@@ -138,7 +142,7 @@ def resume(
 ) -> None:
     """Resume an interrupted run; show the results of one that is finished."""
 
-    def prepare(console: Console) -> "Run":
+    def prepare(console: Console) -> "Plan":
         with progress_bars(console) as progress:
             progress("reading", note=str(folder))
             from qgcn.training.origin import check_same
@@ -148,6 +152,6 @@ def resume(
         if config is not None:
             expected = _checked({"task": run.config.task, **read_config(config)}, config)
             check_same(run.config.model_dump(), expected, folder)
-        return run
+        return run.config, lambda: run
 
     train_and_show(prepare, yes=yes)

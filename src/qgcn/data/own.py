@@ -132,6 +132,12 @@ def _labels(draft: Draft, labels: Any, nodes: Nodes) -> "tuple[Tensor | None, li
     return y, classes if draft.classes is None else [draft.classes[int(number)] for number in classes], nodes
 
 
+def check_found(graph: str) -> None:
+    """Raise ``ValueError`` if a string is neither the name of a data set nor a file."""
+    if not is_known(graph) and not Path(graph).exists():
+        raise ValueError(f"no file and no data set {graph!r}{nearest(graph.lower(), [*CATALOGUE, *GENERATORS])}")
+
+
 def as_data(
     graph: Any,
     root: str | Path | None = None,
@@ -169,8 +175,7 @@ def as_data(
             if features is None and labels is None:
                 return data
             return read_graph(data, features=features, labels=labels, split_seed=split_seed)
-        if not Path(graph).exists():
-            raise ValueError(f"no file and no data set {graph!r}{nearest(graph.lower(), [*CATALOGUE, *GENERATORS])}")
+        check_found(graph)
     if options:
         raise ValueError(f"option {next(iter(options))!r} is for named data sets only")
     return read_graph(graph, features=features, labels=labels, split_seed=split_seed, **columns)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
@@ -23,6 +22,9 @@ from qgcn.training import state as states
 from qgcn.training.blends import final_scores
 from qgcn.training.parameters import build_optimiser, build_predictor, clip_gradients, parameter_roles
 from qgcn.training.recording import WARM_STEPS, Backlog, Recording
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 __all__ = ["Diverged", "Trainer", "Validation"]
 
@@ -68,21 +70,19 @@ class Trainer:
         keep: Epoch whose parameters are kept, of each seed; there is no validation then. The best on validation if not given.
     """
 
-    def __init__(self, task: Task[Any], seeds: Sequence[int], fabric: Fabric, *, keep: Sequence[int] | None = None) -> None:
+    def __init__(self, task: Task[Any], seeds: Sequence[int], fabric: "Fabric", *, keep: Sequence[int] | None = None) -> None:
         self.task = task
         self.config: Config = task.config
         self.seeds = list(seeds)
-        self.fabric = fabric
-        self.keep = keep
+        self.fabric, self.keep = fabric, keep
         self.epochs = self.config.epochs if keep is None else max(keep)
         """Epoch at which training ends, if nothing stops it before."""
         self.epoch = 0
         self.breakable: Callable[[], AbstractContextManager[None]] = nullcontext
         """Context of work that may be broken off by an error: what has been learned stays as it was before."""
         self.predictors = [build_predictor(task, seed, fabric.device) for seed in self.seeds]
-        self.predictor = self.predictors[0]
+        self.predictor, self.batched = self.predictors[0], len(self.seeds) > 1
         self._roles = parameter_roles(self.predictor)
-        self.batched = len(self.seeds) > 1
         if self.batched:
             parameters, buffers = stack_module_state(self.predictors)
         else:

@@ -11,17 +11,20 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning_fabric import Fabric
 
 from qgcn.tasks import Config
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 __all__ = [
     "StopSignals",
     "Stopped",
     "determinism",
+    "device_of",
     "environment_of",
     "fabric_of",
     "freed_memory_kept",
@@ -31,13 +34,24 @@ __all__ = [
 ]
 
 
-def fabric_of(config: Config) -> Fabric:
-    """Return the device of a run, and the type of its numbers."""
+def device_of(config: Config) -> torch.device:
+    """Return the device of a run.
+
+    Raises:
+        ValueError: It is not there.
+    """
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device cuda was asked for, but PyTorch sees no GPU; use cpu or auto")
     cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
+    return torch.device("cuda", 0) if cuda else torch.device("cpu")
+
+
+def fabric_of(config: Config) -> "Fabric":
+    """Return the device of a run, and the type of its numbers, for training."""
+    from lightning_fabric import Fabric  # here: it imports PyTorch's compiler, and nothing but training needs it
+
     precision = "64-true" if config.precision == "float64" else "32-true"
-    return Fabric(accelerator="cuda" if cuda else "cpu", devices=1, precision=precision)  # type: ignore[arg-type]
+    return Fabric(accelerator=device_of(config).type, devices=1, precision=precision)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -162,7 +176,7 @@ def peak_memory(device: torch.device) -> int | None:
     return int(found[1]) * 1024 if found else None
 
 
-def environment_of(fabric: Fabric) -> dict[str, Any]:
+def environment_of(fabric: "Fabric") -> dict[str, Any]:
     """Return versions, machine and number of threads."""
     from qgcn import __version__  # here: the package imports this module; its metadata are not there unless it is installed
 

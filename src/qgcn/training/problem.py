@@ -3,11 +3,11 @@
 import copy
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
 from qgcn.data import as_data
 from qgcn.tasks import Config, Task, find_task
+from qgcn.training.machine import device_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 __all__ = ["build_problem"]
 
 
-def build_problem(config: Config, data: "Data | None", split: dict[str, Tensor] | None, device: torch.device) -> Task[Any]:
-    """Build the problem of a run.
+def build_problem(config: Config, data: "Data | None", split: dict[str, Tensor] | None) -> Task[Any]:
+    """Build the problem of a run, on its device.
 
     Args:
         config: The settings.
         data: The graph: anything that :func:`qgcn.data.as_data` takes; read from ``config.data`` if not given.
         split: The split of a run that is read back.
-        device: Where it is computed.
+
+    Raises:
+        ValueError: The device is not there; the graph cannot be understood, or does not fit the settings.
+        OSError: The graph cannot be read.
     """
+    device = device_of(config)
     if data is None:
         names = ("split_seed", "features", "labels", "source", "target", "weight")
         data = as_data(config.data, **{name: getattr(config, name) for name in names})

@@ -32,6 +32,7 @@ from qgcn.training.supervision import Supervisor
 from qgcn.training.threads import few_threads
 
 if TYPE_CHECKING:
+    from lightning_fabric import Fabric
     from torch_geometric.data import Data
 
 __all__ = ["Run", "load_run"]
@@ -70,10 +71,9 @@ class Run(Answers):
     ) -> None:
         self.config = config
         self.folder = None if folder is None else RunFolder(folder)
-        self.fabric = fabric_of(config)
         if task is not None and task.config != config:
             raise ValueError(f"the problem has other settings than the run: {task!r}")
-        self.task: Task[Any] = task or build_problem(config, data, split, self.fabric.device)
+        self.task: Task[Any] = task or build_problem(config, data, split)
         self.fingerprint = "" if self.folder is None else fingerprint_of(self.data, self.task.split)
         self.results: list[dict[str, Any]] = []
         self.yardsticks: dict[str, Scores] = {}
@@ -108,16 +108,19 @@ class Run(Answers):
         """
         if folder is None:
             return cls(config, None, data, task=task)
-        place = RunFolder(folder)
-        if numbered:
-            place = place.next_free()
-        else:
+        place = RunFolder(folder).next_free() if numbered else RunFolder(folder)
+        if not numbered:
             place.check_free()
         check_writable(place.path)
         run = cls(config, place.path, data, task=task)
         run._fresh = True  # whatever has come to be there meanwhile
         run._numbered = RunFolder(folder) if numbered else None
         return run
+
+    @cached_property
+    def fabric(self) -> "Fabric":
+        """The device, for training."""
+        return fabric_of(self.config)
 
     @property
     def data(self) -> "Data":
@@ -331,13 +334,13 @@ class Run(Answers):
         weights, _ = self.weights(seed)
         if weights is None:
             raise ValueError(f"seed {seed} has no weights")
-        predictor = build_predictor(self.task, seed, self.fabric.device)
+        predictor = build_predictor(self.task, seed, self.task.device)
         parameters: dict[str, Tensor] = dict(predictor.named_parameters())
         check_tensors(weights, parameters, f"the model of seed {seed}")
         if not bool(finite_models(weights, 1).all()):
             raise ValueError(f"the weights of seed {seed} are not finite")
         for name, parameter in parameters.items():
-            parameter.data = weights[name].to(self.fabric.device)
+            parameter.data = weights[name].to(self.task.device)
         predictor.eval().requires_grad_(False)
         if len(self.results) == len(self.seeds):  # it does not change any more
             self._predictors[seed] = predictor

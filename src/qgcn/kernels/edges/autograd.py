@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor
 
-from qgcn.kernels.backends import forced
+from qgcn.kernels.backends import assumed_constant, forced
 from qgcn.kernels.edges import cpu, reference
 from qgcn.numerics.functions import under_transform
 
@@ -97,7 +97,7 @@ def _takes(tensor: Tensor) -> bool:
     return not under_transform() and _available()
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@assumed_constant
 def _available() -> bool:
     return forced() in (None, "native") and cpu.obstacle() is None
 

@@ -11,7 +11,7 @@ from torch.autograd import Function
 from qgcn import geometry
 from qgcn.geometry.batch import stacked, under_vmap
 from qgcn.geometry.tangent import bias_step, moved_by
-from qgcn.kernels.backends import forced
+from qgcn.kernels.backends import assumed_constant, forced
 from qgcn.kernels.translation import cpu
 from qgcn.numerics import transformed
 
@@ -56,7 +56,7 @@ def _traced(u: Tensor, b: Tensor) -> bool:
     return u.ndim >= 2 and u.shape[-1] <= cpu.MOST_COORDINATES and _available()
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@assumed_constant
 def _available() -> bool:
     return forced() in (None, "native") and cpu.obstacle() is None
 
