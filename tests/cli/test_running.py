@@ -184,7 +184,7 @@ def test_at_a_terminal_a_long_training_is_asked_about(monkeypatch, capsys, tmp_p
     else:
         with pytest.raises(Declined):
             train_and_show(started(tmp_path / "run", epochs=20))
-    assert "Train for so long?" in capsys.readouterr().out
+    assert "Train for that long?" in capsys.readouterr().out
     assert (tmp_path / "run").exists() == (answer == "y")
 
 
@@ -192,4 +192,4 @@ def test_a_refitted_run_says_what_its_scores_are_of(capsys, tmp_path):
     run = train_and_show(started(tmp_path / "run", refit=True, seeds=2))
     out = capsys.readouterr().out
     epochs = ", ".join(str(result["best_epoch"]) for result in run.results)
-    assert f"Model and embedding were then trained again on all labelled nodes (epochs: {epochs}); the scores are of" in out
+    assert f"Model and embedding were then trained again on all labelled nodes (epochs: {epochs}); the scores are those of" in out

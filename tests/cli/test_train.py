@@ -156,7 +156,7 @@ def test_train_says_what_weights_are_good_for(here, command, task, space, said):
 def test_a_name_with_brackets_is_shown_as_it_is(here, command):
     (here / "[bold]a.csv").write_text("a,b\nb,c\nc,d\nd,a\nd,e\ne,f\na,f\nf,g\n")
     out = command.works("train", "reconstruction", "--data", "[bold]a.csv", *SMALL, "--out", "[red]")
-    assert "[bold]a.csv: 7 nodes" in out
+    assert "[bold]a.csv: shallow in Q3,2" in out
     assert "Written to [red]" in out
 
 

@@ -93,7 +93,7 @@ def _agree(console: Console, progress: ProgressBars, yes: bool, cost: "Cost") ->
         return
     if console.is_terminal and sys.stdin.isatty():
         with progress.paused():
-            if Confirm.ask("Train for so long?", console=console, default=False):
+            if Confirm.ask("Train for that long?", console=console, default=False):
                 return
     raise Declined(f"not trained, as it would take {cost}; to train it without being asked, give --yes")
 
@@ -118,7 +118,7 @@ def _print_results(run: "Run", summary: "Summary", console: Console) -> None:
         more = ", ..." if len(run.results) > MOST_NAMED else ""
         console.print(
             f"Model and embedding were then trained again on {task.everything} (epochs: {epochs}{more}); "
-            "the scores are of the training before, which held some out.",
+            "the scores are those of the first training, which held some out.",
             highlight=False,
             soft_wrap=True,
         )

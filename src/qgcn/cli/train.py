@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["resume", "train_commands"]
 
+_RUNS = Path("runs")
 Yes = Annotated[bool, typer.Option("--yes", help="Train without asking, however long it is estimated to take.")]
 
 
@@ -51,11 +52,13 @@ def _command(task: str) -> Callable[..., None]:
             with progress_bars(console) as progress:
                 progress("reading", note=str(values["data"]))
                 from qgcn.data.own import check_found
+                from qgcn.files import check_writable
                 from qgcn.training.folder import RunFolder
                 from qgcn.training.run import Run
 
                 if out is not None:
                     RunFolder(out).check_free()  # before a space is sought
+                check_writable(_RUNS if out is None else out)
                 config, problem = _configured(values, config_file, flags, console, progress, target)
                 check_found(config.data)
             folder = _usual_folder(config) if out is None else out
@@ -127,7 +130,7 @@ def _checked(values: dict[str, Any], file: Path | None, flags: Any = ()) -> Conf
 def _usual_folder(config: Config) -> Path:
     """Return the folder that a run is written to if none is given, without the number that tells it from others."""
     name = re.sub(r"[^\w,.-]+", "-", f"{config.task}-{Path(config.data).stem}-{config.model}-{config.space}")
-    return Path("runs") / name
+    return _RUNS / name
 
 
 def resume(
