@@ -192,4 +192,4 @@ def test_a_refitted_run_says_what_its_scores_are_of(capsys, tmp_path):
     run = train_and_show(started(tmp_path / "run", refit=True, seeds=2))
     out = capsys.readouterr().out
     epochs = ", ".join(str(result["best_epoch"]) for result in run.results)
-    assert f"Model and embedding were then trained again on all labelled nodes (epochs: {epochs}); the scores are those of" in out
+    assert f"Model and embedding were then trained again on all labelled nodes (epochs: {epochs}); the scores are those" in out
