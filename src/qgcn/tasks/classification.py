@@ -160,6 +160,8 @@ class NodeClassification(Task[ClassificationConfig]):
         """Return the graph with the masks of the split, if it has any."""
         if MASKS[0] not in self.split:
             return self.data
+        for name in MASKS:
+            check_part(self.split, name, torch.bool, (self.num_nodes,))
         made = copy.copy(self.data)
         for name in MASKS:
             made[name] = self.split[name]
@@ -167,6 +169,8 @@ class NodeClassification(Task[ClassificationConfig]):
 
     def extra_features(self) -> Tensor | None:
         """Return the embedding of another run, if the settings name one."""
+        if "start" in self.split:
+            check_part(self.split, "start", torch.float32, (self.num_nodes, None))
         return self.split.get("start")
 
     def build_predictor(self) -> NodeClassifier:
