@@ -20,6 +20,7 @@ from qgcn.nn import Adjacency, SparseMatrix, TangentClassifier
 from qgcn.tasks.class_terms import ClassTerms
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.features import as_scipy
+from qgcn.tasks.inputs import check_part
 from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names, split_column
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.registry import register_task
