@@ -30,6 +30,7 @@ ORDER = [
 SIDE = {
     "answer": [],
     "blending": [],
+    "caches": [],
     "calibration": [],
     "content": [],
     "export": ["answer", "files"],
@@ -39,7 +40,7 @@ SIDE = {
     "progress": [],
     "seals": ["content"],
     "embedding": ["data", "files", "manifolds", "seals"],
-    "data": ["content", "hints", "progress", "seals"],
+    "data": ["caches", "content", "hints", "progress", "seals"],
     "optim": ["numerics", "geometry", "manifolds"],
     "yardsticks": [],
     "metrics": ["numerics", "geometry", "kernels", "manifolds", "data", "progress"],
