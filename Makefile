@@ -49,6 +49,11 @@ bench: $(INSTALLED)  ## Measure speed and accuracy
 fuzz: $(INSTALLED)  ## Feed every reader with 100,000 damaged files
 	cd tests && ../$(BIN)/python -m fuzz --count 100000
 
+COUNT ?= 200
+FLOOR ?= 0.95
+mutate: $(INSTALLED)  ## Change the package in COUNT places, one at a time: the tests must notice a share of FLOOR
+	$(BIN)/python harness/mutate.py --count $(COUNT) --floor $(FLOOR)
+
 shape: $(INSTALLED)  ## Record the public names and signatures, after a change that is announced
 	$(BIN)/python tests/shape.py --record
 

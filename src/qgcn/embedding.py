@@ -1,7 +1,5 @@
 """Embeddings as files: points, tangent coordinates, node ids, the space and its curvature."""
 
-import io
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,9 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from qgcn.data.arrays import archive_of, arrays_of
 from qgcn.files import write_bytes
 from qgcn.manifolds import Space, parse_space
-from qgcn.seals import Damaged, read_sealed, seal_archive
+from qgcn.seals import Damaged, read_sealed
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -41,7 +40,7 @@ def write_embedding(path: Path, embedding: "Embedding") -> None:
     for name in _NUMBERS:
         if not np.isfinite(content[name]).all():
             raise ValueError(f"an embedding must be finite to be written, but its {name} are not")
-    write_bytes(path, seal_archive(partial(np.savez_compressed, **content)))
+    write_bytes(path, archive_of(content))
 
 
 def is_finite(points: Tensor, space: Space) -> bool:
@@ -100,10 +99,11 @@ def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     """Return the arrays of an embedding, all of them present, of the right type, and finite."""
     content = read_sealed(path)
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            found = {name: archive[name] for name in _KINDS}
-    except Exception as error:  # zip and NumPy raise many kinds for what is no archive of arrays
-        raise Damaged(f"{path} is damaged or no embedding: {error}") from None
+        found = arrays_of(content, path)
+    except ValueError as error:
+        raise Damaged(f"{error}; it is damaged or no embedding") from None
+    if missing := [name for name in _KINDS if name not in found]:
+        raise Damaged(f"{path} is damaged or no embedding: it has no array {missing[0]!r}")
     for name, (kinds, axes) in _KINDS.items():
         array = found[name]
         if array.dtype.kind not in kinds or array.ndim != axes:

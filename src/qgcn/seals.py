@@ -7,15 +7,15 @@ the file can change unnoticed.
 
 import hashlib
 import io
-import os
 import re
-import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["BLANK", "VERSION", "Damaged", "Unsealed", "read_regular", "read_sealed", "seal", "seal_archive", "unseal"]
+from qgcn.content import read_regular
+
+__all__ = ["BLANK", "VERSION", "Damaged", "Unsealed", "read_sealed", "seal", "seal_archive", "unseal"]
 
 VERSION: Final = 2
 """Format of the files of a run; files of format 1 had no seals."""
@@ -86,29 +86,6 @@ def read_sealed(path: Path) -> bytes:
         Damaged: It is not as it was written.
     """
     return unseal(read_regular(path), path)
-
-
-def read_regular(path: Path) -> bytes:
-    """Read a regular file: a pipe or a device, which could be read forever, is an error.
-
-    Raises:
-        OSError: It cannot be read; one line says why.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OSError(f"{path} is not a regular file")
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                return file.read()
-        finally:
-            os.close(descriptor)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"no file {path}") from None
-    except OSError as error:
-        if error.strerror is None:
-            raise
-        raise type(error)(f"cannot read {path}: {error.strerror}") from None
 
 
 def _find(content: bytes) -> re.Match[bytes] | None:

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qgcn.content import read_bytes
 from qgcn.data import read_graph
 from qgcn.data.arrays import read_arrays, sparse_from
-from qgcn.data.content import read_bytes
 from qgcn.data.tables import read_table, refuse_pickle, suffix_of
 
 

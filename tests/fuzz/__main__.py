@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--only", help="one reader; others are left out")
+    parser.add_argument("--only", help="one reader, or run for all of a run folder; others are left out")
     parser.add_argument("--without-run", action="store_true", help="leave out the files of a run folder")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--megabytes", type=int, default=1500)
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="qgcn-fuzz-") as place:
         readers = dict(READERS) if given.without_run else READERS | train_run(Path(place) / "run")
         if given.only:
-            readers = {name: reader for name, reader in readers.items() if name == given.only}
+            readers = {name: reader for name, reader in readers.items() if given.only in (name, name.split("/")[0])}
         names = [name for name, reader in readers.items() for _ in range(reader.share)]
         counts, failures, begun = Counter[str](), [], time.monotonic()
         first = given.start

@@ -10,6 +10,8 @@ import zipfile
 
 import numpy as np
 
+from qgcn.seals import VERSION
+
 NUMBERS = [
     "1e308",
     "1e39",
@@ -213,19 +215,32 @@ def tree(value: object, dice: random.Random) -> object:
 
 
 def tree_text(content: bytes, dice: random.Random) -> bytes:
-    """Change JSON, one document or one a line."""
+    """Change JSON."""
     kind = dice.random()
     if kind < 0.1:
         return sealed(raw(content, dice))
     if kind < 0.15:
         return b"[" * 100_000
-    try:
-        return sealed(json.dumps(tree(json.loads(content), dice), indent=2).encode())
-    except ValueError:
-        lines = content.splitlines()
-        place = dice.randrange(len(lines))
-        lines[place] = json.dumps(tree(json.loads(lines[place]), dice)).encode()
+    return sealed(json.dumps(tree(json.loads(content), dice), indent=2).encode())
+
+
+def log(content: bytes, dice: random.Random) -> bytes:
+    """Change a line of a log of validations, and make the checksums of all lines fit again."""
+    lines = content.splitlines()
+    place = dice.randrange(len(lines))
+    if dice.random() < 0.2:
+        lines[place] = raw(lines[place], dice)
         return b"\n".join(lines) + b"\n"
+    made, check = [], f"qgcn-file {VERSION}"
+    for number, line in enumerate(lines):
+        value = json.loads(line)
+        value.pop("check")
+        if number == place:
+            value = tree(value, dice)
+        body = json.dumps(value).removesuffix("}")
+        check = hashlib.sha256(f"{check}\n{body}".encode()).hexdigest()[:16]
+        made.append(f'{body}, "check": "{check}"}}\n')
+    return "".join(made).encode()
 
 
 def tensors(content: bytes, dice: random.Random) -> bytes:

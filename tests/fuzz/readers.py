@@ -5,18 +5,20 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 import torch
 
 from fuzz import mutations
 from fuzz.corpus import CORPUS, EDGES, NAMES
-from qgcn.data import NodeNames, load_graph, read_graph, read_link_split, read_node_split
+from qgcn.data import NodeNames, read_graph, read_link_split, read_node_split
 from qgcn.data.pickles import read_pickle
 from qgcn.manifolds import parse_space
 from qgcn.tasks import Config, read_config
 from qgcn.training.folder import RunFolder
 from qgcn.training.pairs import read_pairs
+from qgcn.training.run import Run, load_run
 from qgcn.viz.report.columns import read_columns
 
 PAIRS = [(NAMES[a], NAMES[b]) for a, b in EDGES]
@@ -74,14 +76,14 @@ _add("pickles", mutations.raw, lambda path: read_pickle(path.read_bytes(), path.
 
 def train_run(folder: Path) -> dict[str, Reader]:
     """Train a small run, and return the readers of its files."""
-    from qgcn.training.run import Run
-
     settings = {
         "task": "classification",
         "data": "ring",
         "space": "Q2,1",
         "epochs": 2,
         "seeds": 1,
+        "val": 0.3,
+        "test": 0.3,
         "yardsticks": False,
         "one_hot": True,
     }
@@ -91,18 +93,33 @@ def train_run(folder: Path) -> dict[str, Reader]:
         labels.write_text("".join(f"{k},{k % 2}\n" for k in range(12)))
         run = Run.start(Config.checked(settings | {"data": str(graph), "labels": str(labels)}), folder)
         run.train()
-    of_run: dict[str, tuple[Callable[[bytes, random.Random], bytes], Callable[[RunFolder], object]]] = {
-        "config.yaml": (mutations.yaml, lambda run: run.config()),
-        "graph.npz": (mutations.arrays, lambda run: load_graph(run.path / "graph.npz")),
-        "split.safetensors": (mutations.tensors, lambda run: run.split()),
-        "environment.json": (mutations.tree_text, lambda run: run.environment()),
-        "metrics.jsonl": (mutations.tree_text, lambda run: run.curves()),
-        "results.json": (mutations.tree_text, lambda run: run.results()),
-        "embeddings/seed-0.npz": (mutations.arrays, lambda run: run.embedding(0)),
-        "weights/seed-0.safetensors": (mutations.tensors, lambda run: run.weights(0)),
+    changes = {
+        "config.yaml": mutations.yaml,
+        "graph.npz": mutations.arrays,
+        "split.safetensors": mutations.tensors,
+        "environment.json": mutations.tree_text,
+        "metrics.jsonl": mutations.log,
+        "results.json": mutations.tree_text,
+        "embeddings/seed-0.npz": mutations.arrays,
+        "weights/seed-0.safetensors": mutations.tensors,
     }
-    made = {}
-    for name, (mutate, read) in of_run.items():
-        if (folder / name).is_file():
-            made[f"run/{name}"] = Reader([folder / name], mutate, lambda path, read=read: read(RunFolder(path)), 3, name)
-    return made
+    return {f"run/{name}": Reader([folder / name], mutate, open_run, 3, name) for name, mutate in changes.items()}
+
+
+def open_run(folder: Path) -> None:
+    """Read everything of a run, ask it, and describe it as a report does.
+
+    Whoever crafts a folder lets its files fit each other: that they do not is not what refuses one here.
+    """
+    from qgcn.training.metrics_log import read_curves
+    from qgcn.viz.report.runs import read_run
+
+    RunFolder(folder).environment()
+    read_curves(folder / "metrics.jsonl")
+    with mock.patch("qgcn.training.run.check_origin"), mock.patch.object(RunFolder, "curves", return_value=[]):
+        run = load_run(folder, device="cpu")
+        run.embedding()
+        run.predictions()
+        run.table()
+        run.neighbors(run.node_ids[0], 2)
+        read_run(folder, umap=False)

@@ -4,15 +4,17 @@ import io
 import math
 import warnings
 import zipfile
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from qgcn.content import ARRAYS, NODES, Limit, check_file, megabytes, read_bytes
 from qgcn.data.assemble import Array
-from qgcn.data.content import ARRAYS, NODES, check_file, megabytes, read_bytes
+from qgcn.seals import seal_archive
 
-__all__ = ["arrays_of", "check_dense", "read_arrays", "sparse_from"]
+__all__ = ["archive_of", "arrays_of", "check_dense", "read_arrays", "sparse_from"]
 
 _PICKLED = b"\x80"  # how a pickle begins
 _ZIPPED = b"PK"
@@ -29,7 +31,7 @@ class _PickledError(Exception):
 def read_arrays(path: Path) -> dict[str, Array]:
     """Read the arrays of an ``.npz`` or ``.npy`` file (the latter under the name ``""``), never a pickle.
 
-    Memory: three times the arrays, which are at most as large as :data:`qgcn.data.content.ARRAYS` allows.
+    Memory: three times the arrays, which are at most as large as :data:`qgcn.content.ARRAYS` allows.
 
     Raises:
         OSError: It cannot be read.
@@ -38,15 +40,26 @@ def read_arrays(path: Path) -> dict[str, Array]:
     return arrays_of(read_bytes(path), path)
 
 
-def arrays_of(content: bytes, path: Path | str) -> dict[str, Array]:
-    """Read the arrays of a file from its content; ``path`` names it in an error."""
+def archive_of(arrays: dict[str, Array], limit: Limit = ARRAYS) -> bytes:
+    """Return arrays as a sealed ``.npz``: compressed, unless that made them too small for what they hold to be read again.
+
+    Law: ``arrays_of(archive_of(arrays, limit), path, limit)`` are the arrays.
+    """
+    content = seal_archive(partial(np.savez_compressed, **arrays))  # type: ignore[arg-type]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    return content if unpacked <= limit.of(len(content)) else seal_archive(partial(np.savez, **arrays))  # type: ignore[arg-type]
+
+
+def arrays_of(content: bytes, path: Path | str, limit: Limit = ARRAYS) -> dict[str, Array]:
+    """Read the arrays of a file from its content; ``path`` names it in an error, ``limit`` is that of all of them together."""
     if not content:
         raise ValueError(f"{path} is empty")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy's remarks on files of other versions
             if content.startswith(_ZIPPED):
-                return _members(content, ARRAYS.of(len(content)))
+                return _members(content, limit.of(len(content)))
             return {"": _array(io.BytesIO(content), len(content))}
     except Exception as error:  # zip and NumPy raise many kinds for a damaged file
         if isinstance(error, _PickledError) or content.startswith(_PICKLED):

@@ -7,6 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from qgcn.caches import user_cache
 from qgcn.data import generators
 
 __all__ = ["CATALOGUE", "GENERATORS", "Dataset", "data_root", "datasets"]
@@ -181,8 +182,7 @@ def data_root(root: str | Path | None = None) -> Path:
         return Path(root).expanduser()
     if named := os.environ.get("QGCN_DATA"):
         return Path(named).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "qgcn"
+    return user_cache()
 
 
 def _generated(name: str, generator: Callable[..., Any]) -> Dataset:

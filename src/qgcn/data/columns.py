@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from qgcn.content import Limit
 from qgcn.data.assemble import Array, Floats
-from qgcn.data.content import Limit
 from qgcn.data.pairs import Ints
 
 __all__ = ["Columns", "Table", "WideFieldError", "check_width", "gather"]

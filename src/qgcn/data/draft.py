@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
+from qgcn.content import NODES
 from qgcn.data.assemble import Array, Floats
-from qgcn.data.content import NODES
 from qgcn.data.nodes import Nodes
 from qgcn.data.pairs import Ints
 

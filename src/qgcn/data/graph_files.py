@@ -5,15 +5,14 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from qgcn.content import check_file, read_bytes
 from qgcn.data.arrays import read_arrays, sparse_from
 from qgcn.data.assemble import Array
-from qgcn.data.content import check_file, read_bytes
 from qgcn.data.draft import Draft, from_index, weight_array
 from qgcn.data.edge_lists import EdgeColumns, from_table
 from qgcn.data.nodes import Nodes
 from qgcn.data.objects import from_data, from_networkx, from_sparse
-from qgcn.data.store import from_arrays as stored_graph
-from qgcn.data.store import is_stored
+from qgcn.data.store import is_stored, load_graph
 from qgcn.data.tables import TABLE_SUFFIXES, read_table, refuse_pickle, suffix_of
 
 __all__ = ["from_path"]
@@ -61,7 +60,7 @@ def _from_graphml(path: Path, name: str, num_nodes: int | None) -> Draft:
 def _from_arrays(path: Path, name: str, num_nodes: int | None) -> Draft:
     arrays = read_arrays(path)
     if is_stored(arrays):
-        return from_data(stored_graph(arrays, path), num_nodes)
+        return from_data(load_graph(path), num_nodes)
     matrix = sparse_from(arrays, path)
     if matrix is not None:
         return from_sparse(matrix, name, num_nodes)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from qgcn.content import ARRAYS, check_file, megabytes
 from qgcn.data.assemble import Array
 from qgcn.data.columns import Columns, Table, check_width, gather
-from qgcn.data.content import ARRAYS, check_file, megabytes
 
 __all__ = ["PARQUET_SUFFIXES", "read_parquet"]
 

@@ -14,6 +14,7 @@ from qgcn.data.pairs import Ints, draw_other_keys, keys_to_pairs, pairs_to_keys
 __all__ = ["PROTOCOLS", "LinkSplit", "NegativeSampler", "split_links", "split_nodes"]
 
 PROTOCOLS = ("leak-free", "hgcn")
+_INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 PARTS = ("train", "val", "test", "val_negative", "test_negative")
 
 
@@ -114,6 +115,7 @@ class LinkSplit:
         held = {name: parts[name] for name in PARTS}
         for name, pairs in held.items():
             _check_edges(pairs, num_nodes, name)
+        held = {name: pairs.long() for name, pairs in held.items()}
         train = held["train"]
         forbidden = torch.cat(tuple(held.values()), dim=1) if protocol == "leak-free" else train
         message = torch.cat((train, train.flip(0)), dim=1)
@@ -233,7 +235,7 @@ def split_nodes(y: Tensor, *, train: float = 0.7, val: float = 0.15, seed: int =
 def _check_edges(edges: Tensor, num_nodes: int, what: str) -> None:
     if num_nodes < 1:
         raise ValueError(f"num_nodes must be at least 1, got {num_nodes}")
-    if edges.ndim != 2 or len(edges) != 2 or edges.is_floating_point() or edges.dtype == torch.bool:
+    if edges.ndim != 2 or len(edges) != 2 or edges.dtype not in _INTEGERS:
         kind = str(edges.dtype).removeprefix("torch.")
         raise ValueError(f"{what} must hold integers in shape (2, E), got {kind} in {tuple(edges.shape)}")
     if edges.numel() == 0:

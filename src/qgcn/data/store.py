@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -10,14 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from qgcn.data.arrays import read_arrays
+from qgcn.content import ARRAYS, NODES, STORED, megabytes
+from qgcn.data.arrays import archive_of, arrays_of
 from qgcn.data.assemble import Array
-from qgcn.seals import read_sealed, seal_archive
+from qgcn.seals import read_sealed
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["from_arrays", "is_stored", "load_graph", "save_graph"]
+__all__ = ["is_stored", "load_graph", "save_graph"]
 
 _VERSION = 1
 _MARK = "qgcn_graph"
@@ -33,6 +33,7 @@ _TENSORS = {
 }
 """Type and number of axes of each tensor."""
 _LARGEST = (1 << 63) - 1
+_FLOAT, _CHARACTER = np.dtype(np.float32).itemsize, np.dtype("U1").itemsize
 _KINDS = {"iu": "integers", "u": "bytes", "f": "float32"}
 _OTHERS = ("num_nodes", "name", "node_ids", "remarks", "directed", "classes")
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -51,7 +52,11 @@ def save_graph(target: str | os.PathLike[str] | IO[bytes], data: "Data") -> None
         ValueError: It has a field that such graphs do not have, or a field with other values than theirs.
         OSError: The file cannot be written.
     """
-    content = seal_archive(partial(np.savez_compressed, **_arrays(data)))  # type: ignore[arg-type]
+    content = archive_of(_arrays(data), STORED)
+    if data.get("x") is not None and data.x.numel() * _FLOAT > ARRAYS.of(len(content)):  # too sparse for its size
+        content = archive_of(_arrays(data, dense=True), STORED)
+    if (width := _width(data)) > ARRAYS.of(len(content)):
+        raise ValueError(f"node_ids take {megabytes(width)} to be stored: shorten the longest of them")
     if isinstance(target, str | os.PathLike):
         Path(target).write_bytes(content)
     else:
@@ -67,9 +72,8 @@ def load_graph(path: str | os.PathLike[str]) -> "Data":
         OSError: The file cannot be read.
         ValueError: It is no such file, is damaged, or was written by another version; one line says what is wrong.
     """
-    path = Path(path)
-    read_sealed(path)
-    return from_arrays(read_arrays(path), path)
+    path, content = Path(path), read_sealed(Path(path))
+    return _from_arrays(arrays_of(content, path, STORED), path, len(content))
 
 
 def is_stored(arrays: dict[str, Array]) -> bool:
@@ -77,15 +81,15 @@ def is_stored(arrays: dict[str, Array]) -> bool:
     return _MARK in arrays
 
 
-def from_arrays(arrays: dict[str, Array], path: Path) -> "Data":
-    """Build the graph from the arrays of a file; ``path`` names it in an error."""
+def _from_arrays(arrays: dict[str, Array], path: Path, size: int) -> "Data":
+    """Build the graph from the arrays of a file of ``size`` bytes; ``path`` names it in an error."""
     from torch_geometric.data import Data
 
-    held = _Held(arrays, path)
+    held = _Held(arrays, path, size)
     version = held.number(_MARK)
     if version != _VERSION:
         raise ValueError(f"{path} was written by another version of qgcn: its format is {version}, this one reads {_VERSION}")
-    nodes = held.number("num_nodes")
+    nodes = held.number("num_nodes", NODES.of(sum(array.size for array in arrays.values())))
     index, weights = _load_edges(held, nodes)
     classes = held.texts("classes") if "classes" in held else None
     readers: dict[str, Callable[[], Any]] = {
@@ -112,7 +116,7 @@ def from_arrays(arrays: dict[str, Array], path: Path) -> "Data":
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def _arrays(data: "Data") -> dict[str, Array]:
+def _arrays(data: "Data", dense: bool = False) -> dict[str, Array]:
     known = (*_TENSORS, *_OTHERS)
     for name in data.keys():  # noqa: SIM118 (Data is no dictionary)
         if name not in known:
@@ -125,7 +129,7 @@ def _arrays(data: "Data") -> dict[str, Array]:
     _check_ranges(tensors, nodes, len(fields["classes"]) if "classes" in fields else None)
     arrays |= _edges(tensors.pop("edge_index"), tensors.pop("edge_weight", None), nodes)
     for name, value in {**tensors, **fields}.items():
-        arrays |= _written(name, value, nodes)
+        arrays |= {"x": value} if name == "x" and dense else _written(name, value, nodes)
     return arrays
 
 
@@ -204,7 +208,13 @@ def _ids(ids: Array, nodes: int) -> dict[str, Array]:
         raise ValueError(f"node_ids must be {nodes} integers or strings to be stored, got {ids.dtype} in {ids.shape}")
     if ids.dtype.kind != "U":
         return {"node_ids": ids}
-    return _texts("node_ids", ids.tolist()) | {"node_ids_width": np.array(ids.dtype.itemsize // 4)}
+    return _texts("node_ids", ids.tolist()) | {"node_ids_width": np.array(ids.dtype.itemsize // _CHARACTER)}
+
+
+def _width(data: "Data") -> int:
+    """Return the memory that names of nodes take, in bytes."""
+    ids = np.asarray(data.get("node_ids", ()))
+    return ids.nbytes if ids.dtype.kind == "U" else 0
 
 
 def _texts(name: str, texts: Any) -> dict[str, Array]:
@@ -233,11 +243,13 @@ class _Held:
     Args:
         arrays: The arrays by name.
         path: The file, for errors.
+        size: Its size in bytes, by which the memory for what it holds is limited.
     """
 
-    def __init__(self, arrays: dict[str, Array], path: Path) -> None:
+    def __init__(self, arrays: dict[str, Array], path: Path, size: int) -> None:
         self._arrays = arrays
         self._path = path
+        self._size = size
         self._read: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
@@ -247,6 +259,11 @@ class _Held:
         """Raise unless a condition holds."""
         if not holds:
             raise ValueError(f"{self._path} is damaged: {problem}")
+
+    def check_room(self, needed: int, what: str) -> None:
+        """Raise if something takes more memory than a file of this size may ask for."""
+        most = ARRAYS.of(self._size)
+        self.check(needed <= most, f"{what} would take {megabytes(needed)}, expected {megabytes(most)} at most")
 
     def array(self, name: str, kinds: str, *shape: int | None) -> Array:
         """Return an array after checking presence, type and shape; ``None`` is any length."""
@@ -290,9 +307,10 @@ class _Held:
         content = self.array(name, "u", None).astype(np.uint8).tobytes()
         ends = np.cumsum(self.integers(f"{name}_length", number))
         self.check(len(content) == (ends[-1] if len(ends) else 0), f"{name} and {name}_length do not fit each other")
-        starts = [0, *ends[:-1].tolist()]
+        self.check(len(ends) == 0 or int(ends.max()) == len(content), f"{name}_length is too large")
+        starts = np.concatenate(([0], ends[:-1]))
         try:
-            return [content[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends.tolist(), strict=False)]
+            return [content[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=False)]
         except UnicodeDecodeError:
             raise ValueError(f"{self._path} is damaged: {name} is not UTF-8 text") from None
 
@@ -320,6 +338,7 @@ def _load_ids(held: _Held, nodes: int) -> Array:
         return held.array("node_ids", "iu", nodes)
     texts, width = held.texts("node_ids", nodes), held.number("node_ids_width")
     held.check(max(map(len, texts), default=0) <= width, f"node_ids must have at most {width} characters")
+    held.check_room(_CHARACTER * width * nodes, f"node_ids of {width} characters")
     return np.array(texts, dtype=f"U{width}")
 
 
@@ -330,6 +349,7 @@ def _load_features(held: _Held, nodes: int) -> Array:
     held.check(rows == nodes, f"x_shape must begin with {nodes}, got {rows}")
     count, column = held.integers("x_count", nodes), held.integers("x_column", None, 0, int(columns) - 1)
     held.check(count.sum() == len(column), f"x_count must add up to {len(column)}, got {count.sum()}")
+    held.check_room(_FLOAT * int(rows) * int(columns), f"features of shape ({rows}, {columns})")
     x = np.zeros((rows, columns), dtype=np.float32)
     x[np.repeat(np.arange(rows), count), column] = held.floats("x_value", len(column))
     return x

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from qgcn.content import check_file, read_bytes
 from qgcn.data.assemble import Array, count
 from qgcn.data.columns import Columns, Table, check_width, gather
-from qgcn.data.content import check_file, read_bytes
 from qgcn.data.pairs import Ints
 from qgcn.data.parquet import PARQUET_SUFFIXES, read_parquet
 

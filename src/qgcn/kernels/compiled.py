@@ -21,6 +21,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from qgcn.caches import user_cache
 from qgcn.files import scratch_folder, write_bytes
 from qgcn.kernels.backends import forced
 
@@ -121,8 +122,7 @@ def cache_folder() -> Path:
         OSError: It cannot be made, or somebody else could replace what lies there.
         RuntimeError: The user has no home folder.
     """
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))  # a relative one is to be ignored, says the specification
-    folder = (named if named.is_absolute() else Path.home() / ".cache") / "qgcn" / "kernels"
+    folder = user_cache() / "kernels"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder = folder.resolve()
     if hasattr(os, "getuid"):  # what lies there will be run

@@ -362,9 +362,8 @@ class Space(Manifold):
                 raise ValueError(f"{name} must have {self.ambient_dim} coordinates in {self}, got shape {tuple(tensor.shape)}")
 
     def _check_shape(self, shape: torch.Size, name: str) -> tuple[bool, str | None]:
-        if len(shape) >= 1 and shape[-1] == self.ambient_dim:
-            return True, None
-        return False, f"{name} must have {self.ambient_dim} coordinates in {self}, got shape {tuple(shape)}"
+        fits = len(shape) >= 1 and shape[-1] == self.ambient_dim
+        return fits, None if fits else f"{name} must have {self.ambient_dim} coordinates in {self}, got shape {tuple(shape)}"
 
     def _point_shape(self, size: tuple[Any, ...]) -> torch.Size:
         shape = torch.Size(geoopt.utils.size2shape(*size))

@@ -66,13 +66,15 @@ class Coordinates(Encoder):
         super().__init__()
         self.space = space if isinstance(space, Space) else parse_space(space, beta=beta, learnable=learnable)
         self._confine = confine
-        confined = self.space.confined() if confine > 0 else torch.zeros(self.space.ambient_dim, dtype=torch.bool)
+        with torch.device("cpu"):  # also where a model without numbers is built, on the device "meta"
+            confined = self.space.confined() if confine > 0 else torch.zeros(self.space.ambient_dim, dtype=torch.bool)
+            straight = self.space.straight()
         self._confines = bool(confined.any())
-        start = torch.randn(num_nodes, self.space.ambient_dim) * torch.where(confined, RELEASED, SPREAD)
+        start = torch.randn(num_nodes, self.space.ambient_dim)
+        start = start * torch.where(confined, RELEASED, SPREAD).to(start.device)
         self.coordinates = nn.Parameter(self.space.proju(self.space.origin(self.space.ambient_dim), start).as_subclass(Tensor))
         # not learned, but part of what a model is
         self.free = nn.Parameter((~confined).float(), requires_grad=False)
-        straight = self.space.straight()
         self.turning: Tensor | None
         self.register_buffer("turning", (~straight).float() if straight.any() else None, persistent=False)
 

@@ -20,6 +20,7 @@ from qgcn.nn import Adjacency, SparseMatrix, TangentClassifier
 from qgcn.tasks.class_terms import ClassTerms
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.features import as_scipy
+from qgcn.tasks.inputs import check_part
 from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names, split_column
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.registry import register_task
@@ -160,6 +161,8 @@ class NodeClassification(Task[ClassificationConfig]):
         """Return the graph with the masks of the split, if it has any."""
         if MASKS[0] not in self.split:
             return self.data
+        for name in MASKS:
+            check_part(self.split, name, torch.bool, (self.num_nodes,))
         made = copy.copy(self.data)
         for name in MASKS:
             made[name] = self.split[name]
@@ -167,6 +170,8 @@ class NodeClassification(Task[ClassificationConfig]):
 
     def extra_features(self) -> Tensor | None:
         """Return the embedding of another run, if the settings name one."""
+        if "start" in self.split:
+            check_part(self.split, "start", torch.float32, (self.num_nodes, None))
         return self.split.get("start")
 
     def build_predictor(self) -> NodeClassifier:

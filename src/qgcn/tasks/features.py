@@ -14,6 +14,10 @@ SPARSE_BELOW = 0.25
 """Share of entries that are not zero under which a matrix of features is multiplied faster as a sparse one."""
 
 
+LARGEST_DENSE = 1 << 32
+"""Bytes of a sparse matrix of features, one-hot ones above all, that is made dense for a model that takes no other, at most."""
+
+
 def extended(
     x: Tensor | None,
     edges: Tensor,
@@ -74,6 +78,11 @@ def check_features(x: Tensor) -> None:
 def laid_out(x: Tensor, sparse: bool) -> Tensor | SparseMatrix:
     """Store features as a model multiplies them fastest: sparse if most are zero and the model takes that."""
     if not sparse:
+        if x.layout != torch.strided and (needed := x.numel() * x.element_size()) > LARGEST_DENSE:
+            raise ValueError(
+                f"the model takes dense features, and those of shape {tuple(x.shape)} would take {needed / 2**30:,.0f} GiB: "
+                "take a model such as qgcn, which takes sparse ones, or give the nodes features"
+            )
         return x if x.layout == torch.strided else x.to_dense()
     if x.layout == torch.strided and float((x != 0).float().mean()) >= SPARSE_BELOW:
         return x

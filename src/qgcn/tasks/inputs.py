@@ -1,5 +1,6 @@
 """Features and edges of a problem, laid out as models take them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -8,7 +9,26 @@ from torch import Tensor
 from qgcn.nn import Adjacency, Aggregation, SparseMatrix
 from qgcn.tasks.features import laid_out
 
-__all__ = ["Inputs"]
+__all__ = ["Inputs", "check_part"]
+
+
+def check_part(split: Mapping[str, Tensor], name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> None:
+    """Raise unless a split has a tensor of this name, type and shape; ``None`` is any length.
+
+    Raises:
+        ValueError: It has not; one line says what it has.
+    """
+    wanted = f"{_plain(dtype)} in ({', '.join('*' if size is None else str(size) for size in shape)})"
+    if name not in split:
+        raise ValueError(f"the split has no {name}, expected {wanted}")
+    found = split[name]
+    fits = found.ndim == len(shape) and all(size in (None, length) for size, length in zip(shape, found.shape, strict=True))
+    if found.dtype != dtype or not fits:
+        raise ValueError(f"the split has {_plain(found.dtype)} in {tuple(found.shape)} for {name}, expected {wanted}")
+
+
+def _plain(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 class Inputs:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from qgcn.data.content import check_file, megabytes, read_bytes
+from qgcn.content import check_file, megabytes, read_bytes
 
 __all__ = ["brief", "read_yaml"]
 

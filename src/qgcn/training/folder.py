@@ -250,6 +250,10 @@ class RunFolder:
                     raise ValueError("scores of yardsticks are missing")
             if not all("test" in each and "seed" in each for each in seeds) or results["metric"] not in summary:
                 raise ValueError("scores are missing")
+            if not all({"mean", "std"} <= set(each) for each in summary.values()):
+                raise ValueError("means or deviations are missing")
+            for name in ("blend", "calibration"):
+                seeds = [each | {name: _numbers(each[name])} if name in each else each for each in seeds]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Damaged(f"{path} is damaged ({error}); delete it to have it written again by qgcn resume") from None
         return results | {"seeds": seeds, "summary": summary} | more

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from qgcn.content import read_regular
 from qgcn.files import write_bytes
-from qgcn.seals import VERSION, Damaged, read_regular
+from qgcn.seals import VERSION, Damaged
 from qgcn.training.loop import Validation
 
 __all__ = ["Curve", "MetricsLog", "read_curves"]

@@ -8,8 +8,9 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space
 from qgcn.tasks import Config, Predictor, Task
+from qgcn.training.state import check_tensors, finite_models
 
-__all__ = ["Role", "build_optimiser", "build_predictor", "clip_gradients", "parameter_roles"]
+__all__ = ["Role", "build_optimiser", "build_predictor", "check_weights", "clip_gradients", "parameter_roles"]
 
 Role = Literal["curvature", "weight", "other"]
 """``curvature``: owned by a space. ``weight``: a layer's ``weight`` or ``bias``, which decays. ``other``: everything else."""
@@ -40,6 +41,28 @@ def build_predictor(task: Task[Any], seed: int, device: torch.device) -> Predict
         if roles[name] != "curvature":  # they stay in float64: their small steps would be lost in rounding
             parameter.data = parameter.data.to(dtype)
     return predictor
+
+
+def check_weights(weights: dict[str, Tensor], task: Task[Any], what: str) -> None:
+    """Raise unless weights are those of the model of a task, without building it: it must not be larger than they are.
+
+    Args:
+        weights: What was read.
+        task: The problem.
+        what: How an error calls them.
+
+    Raises:
+        ValueError: They have other names, shapes or types, or are not finite.
+    """
+    try:
+        with torch.device("meta"):
+            model = build_predictor(task, 0, torch.device("meta"))
+    except RuntimeError:  # an encoder of your own that looks at its numbers
+        model = build_predictor(task, 0, task.device)
+    expected = dict(model.named_parameters())
+    check_tensors(weights, {name: tensor.detach() for name, tensor in expected.items()}, what)
+    if not bool(finite_models(weights, 1).all()):
+        raise ValueError(f"{what} has weights that are not finite")
 
 
 def build_optimiser(

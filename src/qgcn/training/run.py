@@ -24,9 +24,8 @@ from qgcn.training.loop import Diverged, Trainer
 from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, signals_raise, stop_signals
 from qgcn.training.metrics_log import MetricsLog
 from qgcn.training.origin import check_origin, fingerprint_of
-from qgcn.training.parameters import build_predictor
+from qgcn.training.parameters import build_predictor, check_weights
 from qgcn.training.problem import build_problem
-from qgcn.training.state import check_tensors, finite_models
 from qgcn.training.summary import Summary, summarize
 from qgcn.training.supervision import Supervisor
 from qgcn.training.threads import few_threads
@@ -334,12 +333,9 @@ class Run(Answers):
         weights, _ = self.weights(seed)
         if weights is None:
             raise ValueError(f"seed {seed} has no weights")
+        check_weights(weights, self.task, f"the model of seed {seed}")
         predictor = build_predictor(self.task, seed, self.task.device)
-        parameters: dict[str, Tensor] = dict(predictor.named_parameters())
-        check_tensors(weights, parameters, f"the model of seed {seed}")
-        if not bool(finite_models(weights, 1).all()):
-            raise ValueError(f"the weights of seed {seed} are not finite")
-        for name, parameter in parameters.items():
+        for name, parameter in predictor.named_parameters():
             parameter.data = weights[name].to(self.task.device)
         predictor.eval().requires_grad_(False)
         if len(self.results) == len(self.seeds):  # it does not change any more

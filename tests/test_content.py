@@ -9,14 +9,32 @@ from pathlib import Path
 import pytest
 
 import memory
+from qgcn.content import TEXT, check_file, megabytes, read_bytes, read_regular
 from qgcn.data import read_graph
-from qgcn.data.content import TEXT, check_file, megabytes, read_bytes
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a file and return its path."""
+
+    def write(content, name="graph.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
 
 
 def test_a_file_has_its_size_and_its_bytes(write):
     path = write("abc")
     assert check_file(path) == 3
     assert read_bytes(path) == b"abc"
+
+
+def test_a_file_is_read_as_it_is_or_unpacked(write):
+    packed = write(gzip.compress(b"abc", mtime=0), "a.csv.gz")
+    assert read_bytes(packed) == b"abc"
+    assert read_regular(packed) == gzip.compress(b"abc", mtime=0)
 
 
 def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path):
@@ -31,6 +49,8 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path):
     ]:
         with pytest.raises(OSError, match=message):
             read_bytes(tmp_path / name)
+        with pytest.raises(OSError, match=message):
+            read_regular(tmp_path / name)
         with pytest.raises(OSError, match=message):
             read_graph(tmp_path / name)
 

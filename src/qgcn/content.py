@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ARRAYS", "NODES", "TEXT", "Limit", "check_file", "megabytes", "read_bytes"]
+__all__ = ["ARRAYS", "NODES", "STORED", "TEXT", "Limit", "check_file", "megabytes", "read_bytes", "read_regular"]
 
 _CHUNK = 1 << 20
 
@@ -28,6 +28,8 @@ TEXT = Limit(16 << 20, 30)
 """Limit of text and XML in a ``.gz``; splitting it into fields takes several times as much."""
 ARRAYS = Limit(512 << 20, 100)
 """Limit of the arrays in an ``.npz`` and in Parquet, and of a sparse matrix that is made dense."""
+STORED = Limit(8 << 20, 8)
+"""Limit of the arrays of a stored graph, in which a byte can stand for an edge; one beyond it is stored uncompressed."""
 NODES = Limit(1 << 24, 16)
 """Limit of the number of nodes that a file claims, over the number of ends of edges or of entries that it holds."""
 
@@ -51,12 +53,21 @@ def read_bytes(path: Path, limit: Limit = TEXT) -> bytes:
         OSError: It cannot be read.
         ValueError: It is not the gzip file it claims to be, or is larger than the limit when it is unpacked.
     """
+    content = read_regular(path)
+    return _unpacked(content, path, limit.of(len(content))) if path.suffix.lower() == ".gz" else content
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the bytes of a regular file as they are: a pipe or a device, which could be read forever, is an error.
+
+    Raises:
+        OSError: It cannot be read; one line says why.
+    """
     with _opened(path) as file:
         try:
-            content = file.read()
+            return file.read()
         except OSError as error:
-            raise OSError(f"cannot read {path}: {error.strerror or error}") from None
-    return _unpacked(content, path, limit.of(len(content))) if path.suffix.lower() == ".gz" else content
+            raise type(error)(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _opened(path: Path) -> io.BufferedReader:
@@ -66,7 +77,7 @@ def _opened(path: Path) -> io.BufferedReader:
     except FileNotFoundError:
         raise FileNotFoundError(f"no file {path}") from None
     except OSError as error:
-        raise OSError(f"cannot read {path}: {error.strerror or error}") from None
+        raise type(error)(f"cannot read {path}: {error.strerror or error}") from None
     except ValueError as error:  # a zero byte
         raise ValueError(f"no file {str(path)!r}: {error}") from None
     mode = os.fstat(number).st_mode
