@@ -30,9 +30,7 @@ def report(
     ] = True,
     explain: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Name of a node for which the edges that matter most are shown; repeat it for more.", metavar="NODE"
-        ),
+        typer.Option(help="Name of a node for which the edges that matter most are shown; repeat it for more.", metavar="NODE"),
     ] = None,
     geometry: Annotated[bool, typer.Option(help="Measure the graph of the first run: delta, curvature, spectrum.")] = True,
 ) -> None:

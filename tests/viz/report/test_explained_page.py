@@ -73,7 +73,9 @@ def test_nodes_that_were_explained_are_offered(show):
 
 def test_hostile_names_of_edges_are_text(show, keep):
     why = edges_of(*zip(HOSTILE[::2], HOSTILE[1::2], strict=False))
-    page = show(render([subject_of(names=HOSTILE, explained={HOSTILE[0]: why, HOSTILE[-1]: edges_of()})]), width=400, height=740)
+    page = show(
+        render([subject_of(names=HOSTILE, explained={HOSTILE[0]: why, HOSTILE[-1]: edges_of()})]), width=400, height=740
+    )
     assert page.locator("#explained-nodes li").count() == 2
     page.evaluate("qgcn.explorer.select(0)")
     assert page.locator("#explained tbody tr").count() == 3
