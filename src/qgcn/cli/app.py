@@ -15,7 +15,7 @@ _COMMANDS = {
     "score": "Score pairs of nodes: how probable it is that they are linked.",
     "recommend": "Recommend links: the most probable ones that the graph does not have.",
     "neighbors": "List the nearest nodes in the embedding.",
-    "explain": "List the edges that matter most for what a network says of a node or a link.",
+    "explain": "List the edges that matter most for what the network says of a node, or of the link between two.",
     "export": "Export an embedding: CSV, Parquet, npz, GraphML, word2vec.",
     "report": "Write a report to explore in a browser.",
     "analyze": "Measure the geometry of a graph: how tree-like it is, how it curves, and which space fits it.",

@@ -145,7 +145,7 @@ def explain(
     run: _Folder,
     node: Annotated[str, typer.Argument(help="Name of a node.", metavar="NODE")],
     other: Annotated[
-        str | None, typer.Argument(help="Name of another node, to explain the link between both.", metavar="[OTHER]")
+        str | None, typer.Argument(help="Name of another node, to explain the link between both.", metavar="OTHER")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of edges.", metavar="N")] = 10,
     seed: _Seed = None,
