@@ -108,6 +108,35 @@ def test_what_cannot_be_answered_is_one_line(command, here, runs):
     assert "the run is not finished; resume it: qgcn resume links" in command.fails("recommend", "links")
 
 
+def test_the_edges_that_matter_for_a_node_or_a_link_are_listed(command, here, runs):
+    found = rows_of(command.works("explain", "classes", "dan", "--top", "3"))
+    assert list(found[0]) == ["source", "target", "importance"]
+    assert len(found) == 3
+    assert {frozenset((row["source"], row["target"])) for row in found} <= {frozenset(pair) for pair in EDGES}
+    shares = [float(row["importance"]) for row in found]
+    assert shares == sorted(shares, reverse=True)
+    one = rows_of(command.works("explain", "links", "ann", "dan", "--seed", "1"))
+    assert one != rows_of(command.works("explain", "links", "ann", "dan"))
+    assert "Written to why.csv" in command.works("explain", "links", "ann", "--out", "why.csv")
+    assert rows_of((here / "why.csv").read_text())
+    (here / "new.csv").write_text((here / "edges.csv").read_text() + "zoe,ann\nzoe,bob\n")
+    best = rows_of(command.works("explain", "classes", "zoe", "--graph", "new.csv"))
+    assert any("zoe" in (row["source"], row["target"]) for row in best)
+
+
+def test_what_cannot_be_explained_is_one_line(command, here, runs):
+    assert "no node 'fai' in the graph; did you mean 'fay'?" in command.fails("explain", "classes", "fai")
+    assert "no node 'fai' in the graph; did you mean 'fay'?" in command.fails("explain", "links", "ann", "fai")
+    assert "a run of classification predicts no links" in command.fails("explain", "classes", "ann", "bob")
+    assert "a link joins two nodes, got 'ann' twice" in command.fails("explain", "links", "ann", "ann")
+    assert "the model shallow does not read the graph" in command.fails("explain", "points", "ann")
+    assert "the run has seed 0 alone, got 7" in command.fails("explain", "classes", "ann", "--seed", "7")
+    assert "expected a name that ends in .csv, .tsv, .parquet" in command.fails("explain", "classes", "ann", "--out", "x.docx")
+    common = ("--data", "edges.csv", "--labels", "labels.csv", "--epochs", "2", "--no-yardsticks")
+    command.works("train", "classification", *common, "--model", "mlp", "--space", "E4", "--out", "flat")
+    assert "the model mlp does not read the graph: there are no edges to explain" in command.fails("explain", "flat", "ann")
+
+
 def test_a_reader_that_has_enough_gets_no_traceback(runs, here):
     with subprocess.Popen([SCRIPT, "recommend", "links", "--top", "40"], cwd=here, stdout=-1, stderr=-1, text=True) as asked:
         head = asked.stdout.readline()

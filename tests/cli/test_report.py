@@ -85,10 +85,30 @@ def test_without_umap_and_matplotlib_the_page_has_the_exact_view_and_a_remark(he
     assert subject["embedded"]["exact"]["shape"] == "ring"
 
 
+def test_nodes_that_are_asked_for_are_explained(command, here, run):
+    settings = ("--data", "ring-of-trees", "--space", "Q3,2", "--epochs", "3", "--no-yardsticks")
+    command.works("train", "links", *settings, "--out", "links")
+    quick = ("--no-umap", "--no-geometry")
+    command.works("report", "links", *quick, "--explain", "3", "--explain", "7", "--explain", "3")
+    embedded = data_of(here / "links" / "report.html")["subjects"][0]["embedded"]
+    assert [each["node"] for each in embedded["explained"]] == [3, 7]
+    for each in embedded["explained"]:
+        shares = [share for *_, share in each["edges"]]
+        assert 0 < len(shares) <= 10
+        assert shares == sorted(shares, reverse=True)
+    out = command.works("report", run, *quick, "--explain", "3")
+    missing = "Edges that matter most are missing: the model shallow does not read the graph"
+    assert missing in out
+    (subject,) = data_of(here / "run" / "report.html")["subjects"]
+    assert subject["embedded"]["explained"] == []
+    assert subject["notices"][0].startswith(missing)
+
+
 def test_what_is_wrong_is_said_in_one_line(command, here, run):
     assert "nowhere holds no run" in command.fails("report", "nowhere")
     assert "no file" in command.fails("report", run, "--no-umap", "--columns", "none.csv")
     assert "has seeds 0 to 0, got 4" in command.fails("report", run, "--no-umap", "--seed", "4")
+    assert "no node '999' in the graph" in command.fails("report", run, "--no-umap", "--explain", "999")
     (here / "file").write_text("")
     assert "is not a folder" in command.fails("report", run, "--no-umap", "--out", "file/report.html")
     assert "RUN" in command.fails("report")

@@ -136,3 +136,57 @@ def test_a_model_without_a_graph_has_nothing_to_explain():
     run = trained(model="qnn", epochs=1)
     with pytest.raises(ValueError, match="the model qnn does not read the graph"):
         run.explain(run.node_ids[0])
+
+
+PAIR_MODELS = {"qgcn": {}, "attention": {"attention": True}, "gcn": {"model": "gcn", "space": "E4"}}
+
+
+@pytest.mark.parametrize("name", PAIR_MODELS)
+def test_the_explained_pair_scores_what_the_run_scores(name):
+    run = trained(task="links", val=0.1, test=0.1, epochs=5, blend=False, **PAIR_MODELS[name])
+    task, predictor = run.answering, run.predictor(0)
+    pair = torch.tensor([[2], [5]])
+    found = explained_model(task, predictor, pair)(task.x.to_dense(), task.graph.edge_index)
+    expected = predictor.eval().pair_logits(task.embed(predictor), pair)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_link_is_explained_by_edges_in_reach_of_either_end():
+    run = trained(task="links", val=0.1, test=0.1, epochs=20)
+    names = run.node_ids
+    one, two = (run.explain(names[2], names[node], k=50, epochs=20) for node in (4, 5))
+    own, other = set(names[::2]), set(names[1::2])  # the two stars
+    assert len(one) > 0
+    assert {*one["source"], *one["target"]} <= own
+    assert {*two["source"], *two["target"]} & own
+    assert {*two["source"], *two["target"]} & other
+    assert (np.diff(two["importance"]) <= 0).all()
+    assert 0 < two["importance"].max() <= 1
+    again = run.explain(names[5], names[2], k=50, epochs=20)  # either way round
+    np.testing.assert_allclose(again["importance"], two["importance"], atol=1e-5)
+
+
+def test_every_step_of_all_seeds_is_reported():
+    run, told = trained(seeds=2, epochs=1), []
+    run.explain(run.node_ids[2], epochs=3, progress=lambda *step: told.append(step))
+    assert {(stage, total) for stage, _, total in told} == {("explaining", 6)}
+    assert [done for _, done, _ in told] == [0, 1, 2, 3, 3, 4, 5, 6]
+
+
+def test_a_node_without_edges_has_none_that_matter():
+    data = two_stars()
+    data.edge_index = data.edge_index[:, (data.edge_index != 13).all(0)]
+    run = trained(data=data, epochs=1)
+    assert len(run.explain(run.node_ids[13], epochs=5)) == 0
+    assert len(run.explain(run.node_ids[12], epochs=5)) > 0
+
+
+def test_pairs_that_are_none_or_not_scored_are_refused():
+    run = trained(epochs=1)
+    with pytest.raises(ValueError, match="a run of classification predicts no links"):
+        run.explain("n2", "n3")
+    run = trained(task="links", val=0.1, test=0.1, epochs=1)
+    with pytest.raises(ValueError, match="a link joins two nodes, got 'n2' twice"):
+        run.explain("n2", "n2")
+    with pytest.raises(ValueError, match="no node 'n99'"):
+        run.explain("n2", "n99")

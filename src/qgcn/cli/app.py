@@ -15,6 +15,7 @@ _COMMANDS = {
     "score": "Score pairs of nodes: how probable it is that they are linked.",
     "recommend": "Recommend links: the most probable ones that the graph does not have.",
     "neighbors": "List the nearest nodes in the embedding.",
+    "explain": "List the edges that matter most for what the network says of a node, or of the link between two.",
     "export": "Export an embedding: CSV, Parquet, npz, GraphML, word2vec.",
     "report": "Write a report to explore in a browser.",
     "analyze": "Measure the geometry of a graph: how tree-like it is, how it curves, and which space fits it.",
@@ -22,7 +23,7 @@ _COMMANDS = {
     "info": "Show versions, the device, which kernels run and how fast, and the folders of data and cache.",
     "demo": "Embed a ring of trees, and write a report to open in a browser.",
 }
-_HOMES = {"resume": "train"} | dict.fromkeys(("predict", "score", "recommend", "neighbors", "export"), "ask")
+_HOMES = {"resume": "train"} | dict.fromkeys(("predict", "score", "recommend", "neighbors", "explain", "export"), "ask")
 
 
 def build_app(arguments: list[str]) -> typer.Typer:

@@ -1,4 +1,4 @@
-"""``qgcn predict``, ``score``, ``recommend``, ``neighbors`` and ``export``: ask a finished run."""
+"""``qgcn predict``, ``score``, ``recommend``, ``neighbors``, ``explain`` and ``export``: ask a finished run."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from qgcn.progress import Progress
     from qgcn.training.answers import Answers
 
-__all__ = ["export", "neighbors", "predict", "recommend", "score"]
+__all__ = ["explain", "export", "neighbors", "predict", "recommend", "score"]
 
 SHOWN = 40
 """Rows that are shown on a terminal."""
@@ -137,6 +137,33 @@ def neighbors(
     _answer(
         _Subject(run, device, graph, features, source=source, target=target, weight=weight),
         lambda asked, _: [asked.neighbors(nodes, top, seed=seed)],
+        out,
+    )
+
+
+def explain(
+    run: _Folder,
+    node: Annotated[str, typer.Argument(help="Name of a node.", metavar="NODE")],
+    other: Annotated[
+        str | None, typer.Argument(help="Name of another node, to explain the link between both.", metavar="OTHER")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Number of edges.", metavar="N")] = 10,
+    seed: _Seed = None,
+    graph: _Graph = None,
+    source: Source = None,
+    target: Target = None,
+    weight: Weight = None,
+    features: _Features = None,
+    device: _Device = None,
+    out: _Out = None,
+) -> None:
+    """List the edges that matter most for what the network says of a node, or of the link between two.
+
+    Example: qgcn explain runs/classification-cora-qgcn-Q15,1 12 --top 5
+    """
+    _answer(
+        _Subject(run, device, graph, features, source=source, target=target, weight=weight),
+        lambda asked, progress: [asked.explain(node, other, top, seed=seed, progress=progress)],
         out,
     )
 

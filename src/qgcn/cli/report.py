@@ -28,6 +28,10 @@ def report(
     umap: Annotated[
         bool, typer.Option(help="Lay out the points with UMAP, if it is installed; the exact view is always there.")
     ] = True,
+    explain: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of a node for which the edges that matter most are shown; repeat it for more.", metavar="NODE"),
+    ] = None,
     geometry: Annotated[bool, typer.Option(help="Measure the graph of the first run: delta, curvature, spectrum.")] = True,
 ) -> None:
     """Write a report to explore in a browser: views of the embedding, neighbours, quality, learning curves, the graph.
@@ -46,7 +50,9 @@ def report(
 
         for folder in runs:
             RunFolder(folder).config()  # reject folders without a run before spending time on the others
-        subjects = [read_run(folder, seed=seed, columns=columns, umap=umap, progress=progress) for folder in runs]
+        subjects = [
+            read_run(folder, seed=seed, columns=columns, umap=umap, explain=explain or (), progress=progress) for folder in runs
+        ]
         analysis = _geometry(subjects[0], progress) if geometry else None
         progress("writing", note=str(path))
         write_report(subjects, path, analysis)

@@ -67,7 +67,7 @@ class Answers(ABC):
     @property
     def classes(self) -> list[str]:
         """Names of the classes, in the order of the columns of :meth:`predict_proba`."""
-        self._check_asked("predicts_classes", "no classes")
+        self.check_asked("predicts_classes", "no classes")
         return class_names(self.answering.data)
 
     @cached_property
@@ -126,7 +126,7 @@ class Answers(ABC):
         Raises:
             ValueError: The run learned no classes or is not finished.
         """
-        self._check_asked("predicts_classes", "no classes")
+        self.check_asked("predicts_classes", "no classes")
         others, each = self.answering.class_terms(), []
         for one in self._chosen(seed):
             own = self.answering.class_logits(self.predictor(one)).double().unsqueeze(-1)
@@ -165,7 +165,7 @@ class Answers(ABC):
             OSError: The file cannot be read.
             ValueError: The run learned no links or is not finished, a node is unknown, or something is not a pair.
         """
-        self._check_asked("scores_pairs", "no links")
+        self.check_asked("scores_pairs", "no links")
         places, models = read_pairs(pairs, self.names), self.models(seed)
         return over_seeds(models.logits(places) if raw else models.probabilities(places), return_std)
 
@@ -175,7 +175,7 @@ class Answers(ABC):
         Yields:
             Columns ``node``, ``other``, ``probability``; with several seeds also ``spread``.
         """
-        self._check_asked("scores_pairs", "no links")
+        self.check_asked("scores_pairs", "no links")
         places, models = read_pairs(pairs, self.names).numpy(), self.models(seed)
         firsts = range(0, max(1, places.shape[1]), BLOCK_ROWS)
         parts = (places[:, first : first + BLOCK_ROWS] for first in firsts)
@@ -218,7 +218,7 @@ class Answers(ABC):
         progress: Progress = silent,
     ) -> Iterator[Answer]:
         """Yield what :meth:`recommend` returns in blocks of nodes, one of which is in memory at a time."""
-        self._check_asked("scores_pairs", "no links")
+        self.check_asked("scores_pairs", "no links")
         check_count(k)
         names, models = self.names, self.models(seed)
         asked = asked_nodes(nodes, names)
@@ -236,7 +236,7 @@ class Answers(ABC):
         Returns:
             Columns ``node``, ``other``, ``probability``; with several seeds also ``spread``.
         """
-        self._check_asked("scores_pairs", "no links")
+        self.check_asked("scores_pairs", "no links")
         check_count(k)
         models = self.models(seed)
         pairs = best_pairs(models.row_scores, len(self.names), k, self._known, progress)
@@ -264,9 +264,9 @@ class Answers(ABC):
         blocks = best_of_rows(models.row_nearness, asked, len(names), k)
         return Answer.joined(models.near(names, np.stack((asked[i], others)), i, self._known) for i, others in blocks)
 
-    def explain(self, node: Any, k: int = 10, **options: Any) -> Answer:
-        """Return the edges that matter most for a node; see :func:`qgcn.training.explaining.explain`."""
-        return explain(self, node, k, **options)
+    def explain(self, node: Any, other: Any = None, k: int = 10, **options: Any) -> Answer:
+        """Return the edges that matter most for a node or a pair; see :func:`qgcn.training.explaining.explain`."""
+        return explain(self, node, other, k, **options)
 
     # --- everything --------------------------------------------------------------------------------------------------
 
@@ -343,7 +343,7 @@ class Answers(ABC):
             known = f"seeds {self.seeds[0]} to {self.seeds[-1]}" if len(self.seeds) > 1 else f"seed {self.seeds[0]} alone"
             raise ValueError(f"the run has {known}, got {seed}")
 
-    def _check_asked(self, ability: str, what: str) -> None:
+    def check_asked(self, ability: str, what: str) -> None:
         """Raise unless the task can answer and the run is finished."""
         if not getattr(self.answering, ability):
             able = " or ".join(f"qgcn train {name}" for name, task in TASKS.items() if getattr(task, ability))

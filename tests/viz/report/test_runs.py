@@ -34,6 +34,17 @@ def copy(classified, tmp_path):
     return tmp_path / "blocks"
 
 
+def test_nodes_are_explained_by_the_model_of_the_seed_that_is_shown(classified):
+    folder, run = classified
+    first, last = run.node_ids[0], run.node_ids[-1]
+    explained = read_run(folder, umap=False, seed=1, explain=[str(last), str(first)]).explained
+    assert list(explained) == [str(last), str(first)]
+    assert list(explained[str(first)]) == list(run.explain(first, seed=1))
+    assert read_run(folder, umap=False).explained == {}
+    with pytest.raises(ValueError, match="no node 'nobody'"):
+        read_run(folder, umap=False, explain=["nobody"])
+
+
 def test_a_classification_is_told_with_what_the_library_found(classified):
     folder, run = classified
     subject = read_run(folder, umap=False)

@@ -19,7 +19,17 @@ from qgcn.viz.report.subject import Subject
 
 __all__ = ["render", "write_report"]
 
-_SCRIPTS = ("geometry.js", "canvas.js", "charts.js", "graph.js", "scenes.js", "explorer.js", "listings.js", "page.js")
+_SCRIPTS = (
+    "geometry.js",
+    "canvas.js",
+    "charts.js",
+    "graph.js",
+    "scenes.js",
+    "explained.js",
+    "explorer.js",
+    "listings.js",
+    "page.js",
+)
 
 
 def write_report(subjects: Sequence[Subject], path: str | Path, analysis: Mapping[str, Any] | None = None) -> Path:

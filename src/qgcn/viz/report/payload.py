@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from qgcn import __version__
+from qgcn.answer import Answer
 from qgcn.manifolds import Space
 from qgcn.numerics import limits
 from qgcn.tasks.insights import Column, Listing
@@ -54,11 +55,11 @@ def _subject(subject: Subject) -> dict[str, Any]:
         "shown": subject.shown,
         "listings": [_listing(listing) for listing in subject.listings],
         "environment": subject.environment,
-        "embedded": None if subject.embedded is None else _embedded(subject.embedded),
+        "embedded": None if subject.embedded is None else _embedded(subject.embedded, subject.explained),
     }
 
 
-def _embedded(embedded: Embedded) -> dict[str, Any]:
+def _embedded(embedded: Embedded, explained: Mapping[str, Answer]) -> dict[str, Any]:
     known = all(part.kind in PAGE_KINDS for part in embedded.space.parts)
     return {
         "names": embedded.names,
@@ -76,11 +77,22 @@ def _embedded(embedded: Embedded) -> dict[str, Any]:
         "measured": None if known else _measured(embedded),
         "precision": None if embedded.precision is None else _array(embedded.precision.cpu().numpy(), np.float32),
         "worst": _worst(embedded.precision),
+        "explained": _explained(explained, embedded.names),
         "quality": [
             {"title": each.title, "about": each.about, "groups": [vars(group) for group in each.groups]}
             for each in embedded.quality
         ],
     }
+
+
+def _explained(explained: Mapping[str, Answer], names: list[str]) -> list[dict[str, Any]]:
+    """Return the edges that matter most for some nodes, by the places of their ends; nodes without a point are left out."""
+    places, found = {name: place for place, name in enumerate(names)}, []
+    for node in (node for node in explained if node in places):
+        rows = ((str(source), str(target), share) for source, target, share in explained[node])
+        edges = [(places[source], places[target], share) for source, target, share in rows if {source, target} <= places.keys()]
+        found.append({"node": places[node], "edges": edges})
+    return found
 
 
 def _worst(precision: torch.Tensor | None) -> list[int]:

@@ -1,13 +1,16 @@
 """A run as the subject of a report, finished or not."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qgcn.answer import Answer
 from qgcn.embedding import Embedding, node_ids_of
 from qgcn.progress import Progress, silent
 from qgcn.tasks.insights import Column, Listing, Quality
+from qgcn.training.pairs import asked_nodes
 from qgcn.training.run import Run, load_run
 from qgcn.viz.report.columns import read_columns
 from qgcn.viz.report.listings import listings_of
@@ -26,6 +29,7 @@ def read_run(
     seed: int | None = None,
     columns: str | Path | None = None,
     umap: bool = True,
+    explain: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Subject:
     """Read the folder of a run, finished or not.
@@ -35,20 +39,23 @@ def read_run(
         seed: Seed whose embedding is shown; the first one that has an embedding if not given.
         columns: Table of more columns to colour nodes by, see :func:`qgcn.viz.report.columns.read_columns`.
         umap: Also lay out the points with UMAP; a notice says so if umap-learn is not installed.
+        explain: Names of nodes for which the edges that matter most are shown, by the model of the seed that is shown; a
+            notice says so if that model cannot be explained.
         progress: Progress callback.
 
     Raises:
         OSError: The folder holds no run, or a file of it cannot be read.
-        ValueError: A file of it cannot be understood, or it has no such seed.
+        ValueError: A file of it cannot be understood, or it has no such seed or node.
     """
     progress("reading", note=str(folder))
     run = load_run(folder, device="cpu")
     files: RunFolder = run.folder  # type: ignore[assignment]
     if seed is not None and seed not in run.seeds:
         raise ValueError(f"{folder} has seeds {run.seeds[0]} to {run.seeds[-1]}, got {seed}")
+    asked = [] if not explain else run.node_ids[asked_nodes(list(explain), run.names)].tolist()
     results, curves, notices = files.results(), files.curves(), list[str]()
     found, shown = _embedding(run, run.seeds if seed is None else [seed], notices)
-    embedded, listings = None, list[Listing]()
+    embedded, listings, explained = None, list[Listing](), dict[str, Answer]()
     if found is not None and shown is not None:
         extra = [] if columns is None else read_columns(Path(columns), found.node_ids)
         more, quality = _insights(run, shown, notices)
@@ -64,6 +71,7 @@ def read_run(
         )
         notices += lost
         listings = _listings(run, shown, notices, progress)
+        explained = _explained(run, asked, shown, notices, progress)
     task = run.task
     return Subject(
         name=files.path.resolve().name,
@@ -82,6 +90,7 @@ def read_run(
         shown=shown,
         embedded=embedded,
         listings=listings,
+        explained=explained,
         environment=files.environment(),
         graph=run.data,
     )
@@ -127,6 +136,15 @@ def _listings(run: Run, seed: int, notices: list[str], progress: Progress) -> li
     except (OSError, ValueError) as error:
         notices.append(f"Nothing is listed to look through: {' '.join(str(error).split())}.")
         return []
+
+
+def _explained(run: Run, nodes: list[Any], seed: int, notices: list[str], progress: Progress) -> dict[str, Answer]:
+    """Return the edges that matter most for some nodes, if the model of a seed can be explained."""
+    try:
+        return {str(node): run.explain(node, seed=seed, progress=progress) for node in nodes}
+    except (OSError, ValueError) as error:
+        notices.append(f"Edges that matter most are missing: {' '.join(str(error).split())}.")
+        return {}
 
 
 def _yardsticks(run: Run) -> dict[str, dict[str, float]]:

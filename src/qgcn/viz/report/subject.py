@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from qgcn import metrics
+from qgcn.answer import Answer
 from qgcn.data import undirected
 from qgcn.kernels import nearest_neighbours
 from qgcn.manifolds import Space
@@ -84,6 +85,7 @@ class Subject:
         shown: The seed whose embedding is shown.
         embedded: The embedding, if there is one.
         listings: Nodes or pairs of nodes to look through.
+        explained: By the name of a node, the edges that matter most for it: ``source``, ``target`` and ``importance``.
         environment: Versions and machine.
         graph: The graph that was embedded, if available.
     """
@@ -104,6 +106,7 @@ class Subject:
     shown: int | None = None
     embedded: Embedded | None = None
     listings: list[Listing] = field(default_factory=list)
+    explained: dict[str, Answer] = field(default_factory=dict)
     environment: dict[str, Any] = field(default_factory=dict)
     graph: "Data | None" = field(default=None, repr=False, compare=False)
 

@@ -63,7 +63,7 @@ class Explorer {
     const read = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const unit = (hex, alpha) => [...rgb(hex).map((value) => value / 255), alpha];
     this.stage.theme = { guide: unit(read("--guide"), 0.55), rim: unit(read("--card"), 1) };
-    this.ink = { text: read("--ink"), faint: read("--faint"), guide: read("--guide"), card: read("--card"), sea: read("--sea"), accent: read("--accent"), warm: read("--warm"), line: read("--line") };
+    this.ink = { text: read("--ink"), faint: read("--faint"), guide: read("--guide"), card: read("--card"), sea: read("--sea"), accent: read("--accent"), warm: read("--warm"), why: read("--why"), line: read("--line") };
     if (this.stage.scene) { this.paint(); this.drawEdges(); }
   }
 
@@ -99,7 +99,7 @@ class Explorer {
     const graph = this.graph, count = graph.count, colours = new Uint8Array(4 * count), weights = new Float32Array(count);
     const column = graph.columns[this.colour.value], shades = column ? graph.shades(column, this.palette) : { of: () => rgb(this.ink.accent), entries: [] };
     this.shades = shades;
-    const near = this.selected < 0 ? null : new Set([this.selected, this.partner, ...this.around.nearest.map((each) => each.node), ...this.around.neighbours.map((each) => each.node)]);
+    const near = this.selected < 0 ? null : new Set([this.selected, this.partner, ...this.around.nearest.map((each) => each.node), ...this.around.neighbours.map((each) => each.node), ...Explained.nodes(this)]);
     for (let k = 0; k < count; k++) {
       const shown = !this.isolated || this.isolated.has(k);
       const [r, g, b] = shades.of(k), alpha = (near && !near.has(k) ? 0.42 : 0.95) * (shown ? 1 : 0.07);
@@ -184,6 +184,7 @@ class Explorer {
       context.stroke();
       return [x, y];
     };
+    Explained.draw(context, this);
     for (const { node } of this.around.nearest) ring(node, ink.warm, 1.6, size * 0.75 + 3);
     for (const { node } of this.around.neighbours) ring(node, ink.accent, 1.6, size * 0.75 + 1);
     const places = [this.selected, this.partner].map((node) => (node < 0 ? null : ring(node, ink.text, 2.4, size * 0.8 + 5)));
@@ -305,7 +306,7 @@ class Explorer {
     if (node < 0) {
       return this.inspector.replaceChildren(h("h3", {}, "No node selected"),
         h("p", { class: "faint" }, "Click a point, or find a node by its name: its nearest points in the embedding appear here beside its neighbours in the graph."),
-        h("p", { class: "faint" }, "Drag to turn or move, scroll or pinch to zoom. With the keyboard: arrow keys, + and \u2212, 0 to reset."));
+        h("p", { class: "faint" }, "Drag to turn or move, scroll or pinch to zoom. With the keyboard: arrow keys, + and \u2212, 0 to reset."), ...Explained.offer(this));
     }
     const name = graph.names[node], facts = [];
     for (const column of graph.columns) {
@@ -324,7 +325,7 @@ class Explorer {
     const parts = [h("h3", { class: "name", title: clip(name, 300) }, clip(name, 80))];
     if (name.length > 80) parts.push(h("details", {}, h("summary", {}, `whole name (${name.length.toLocaleString("en")} characters)`), h("p", { class: "whole" }, name)));
     if (this.partner >= 0) parts.push(h("p", { class: "faint partner" }, "marked together with ", h("button", { type: "button", class: "link", onclick: () => this.select(this.partner, true, node) }, clip(graph.names[this.partner], 32))));
-    parts.push(h("dl", { class: "facts" }, facts));
+    parts.push(h("dl", { class: "facts" }, facts), ...Explained.list(this));
     parts.push(h("h4", { class: "warm" }, h("i"), "Nearest in the embedding"), table("nearest", this.around.nearest.map((each) => row(each, linked.has(each.node) ? "yes" : "\u2013")), "linked"));
     if (graph.edges) {
       const some = this.around.neighbours.slice(0, MOST_NEIGHBOURS), more = this.around.neighbours.length - some.length;

@@ -31,6 +31,7 @@ class Graph {
     this.precision = decode(embedded.precision);
     this.columns = embedded.columns.map((column) => ({ ...column, values: decode(column.values) }));
     this.layouts = Object.fromEntries(Object.entries(embedded.layouts).map(([name, array]) => [name, decode(array)]));
+    this.explained = new Map(embedded.explained.map((each) => [each.node, each.edges.map(([source, target, importance]) => ({ source, target, importance }))]));
     this.neighbours = Array.from({ length: this.count }, () => []);
     if (this.edges)
       for (let k = 0; k < this.edges.length; k += 2) {
