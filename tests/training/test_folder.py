@@ -108,7 +108,7 @@ def test_settings_of_an_earlier_version_or_edited_ones_are_refused_with_what_to_
 def test_a_flipped_bit_in_any_file_is_noticed_and_the_file_named(tmp_path, name):
     folder = begun(tmp_path / "run")
     folder.add_environment({"threads": 1})
-    scores = {"metric": "map", "seeds": [{"seed": 0, "test": {"map": 0.5}}], "summary": {"map": {"mean": 0.5}}}
+    scores = {"metric": "map", "seeds": [{"seed": 0, "test": {"map": 0.5}}], "summary": {"map": {"mean": 0.5, "std": 0.0}}}
     folder.write_results(scores)
     readers = {"config.yaml": folder.config, "graph.npz": folder.graph, "split.safetensors": folder.split}
     read = (readers | {"environment.json": folder.environment, "results.json": folder.results})[name]
@@ -132,7 +132,7 @@ def test_another_place_is_added_to_the_first_once(tmp_path):
 
 def test_results_are_read_back_and_damage_is_said(tmp_path):
     folder = begun(tmp_path / "run")
-    scores = {"metric": "map", "seeds": [{"seed": 0, "test": {"map": math.inf}}], "summary": {"map": {"mean": 0.5}}}
+    scores = {"metric": "map", "seeds": [{"seed": 0, "test": {"map": math.inf}}], "summary": {"map": {"mean": 0.5, "std": 0.0}}}
     folder.write_results(scores)
     assert folder.finished
     assert folder.results() == scores
@@ -317,7 +317,7 @@ def test_curves_of_a_finished_run_are_complete(tmp_path):
     log = folder.log([0], 0)
     for epoch in (1, 2):
         log.write(Validation(epoch, [0.5], [0.1], [0.1], [True]))
-    scores = {"metric": "map", "seeds": [{"seed": 0, "test": {"map": 0.5}}], "summary": {"map": {"mean": 0.5}}}
+    scores = {"metric": "map", "seeds": [{"seed": 0, "test": {"map": 0.5}}], "summary": {"map": {"mean": 0.5, "std": 0.0}}}
     folder.write_results(scores | {"log": log.check})
     assert folder.curves()[0].epoch == [1, 2]
     path = folder.path / "metrics.jsonl"
@@ -332,3 +332,22 @@ def test_a_beginning_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="unheard_of"), opened(tmp_path / "a" / "run", data=data):
         pass
     assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"summary": {"map": {"mean": 0.5}}}, "means or deviations are missing"),
+        ({"seeds": [{"seed": 0, "test": {"map": 0.5}, "best_epoch": "late"}]}, "best_epoch must be a number of epochs"),
+        ({"seeds": [{"seed": 0, "test": {"map": 0.5}, "blend": 3}]}, "is damaged"),
+        ({"seeds": [{"seed": 0, "test": {"map": 0.5}, "calibration": {"error": None}}]}, "expected a number, got None"),
+    ],
+)
+def test_results_of_other_types_are_damage(tmp_path, change, message):
+    folder = RunFolder(tmp_path)
+    scores = {"metric": "map", "seeds": [{"seed": 0, "test": {"map": 0.5}}], "summary": {"map": {"mean": 0.5, "std": 0.0}}}
+    folder.write_results(scores)
+    assert folder.results() == scores
+    folder.write_results(scores | change)
+    with pytest.raises(Damaged, match=message):
+        folder.results()

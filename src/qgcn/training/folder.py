@@ -252,6 +252,8 @@ class RunFolder:
                 raise ValueError("scores are missing")
             if not all({"mean", "std"} <= set(each) for each in summary.values()):
                 raise ValueError("means or deviations are missing")
+            if not all(type(each.get("best_epoch", 0)) is int for each in seeds):
+                raise ValueError("best_epoch must be a number of epochs")
             for name in ("blend", "calibration"):
                 seeds = [each | {name: _numbers(each[name])} if name in each else each for each in seeds]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
