@@ -227,7 +227,7 @@ CASES = {
     "empty file": ((*LINKS, "--data", "empty.csv"), "empty.csv"),
     "one column": ((*LINKS, "--data", "one.csv"), "one.csv has 1 column: expected two ids and perhaps a weight"),
     "unknown format": ((*LINKS, "--data", "graph.pdf"), "cannot read a graph from"),
-    "folder as data": ((*LINKS, "--data", "."), "cannot read a graph from"),
+    "folder as data": ((*LINKS, "--data", "."), "is a folder, not a file"),
     "NaN": ((*LINKS, "--data", "graph.csv", "--features", "nan.csv"), "nan.csv, line 7: column 'b' of node 5 is nan"),
     "missing features": ((*LINKS, "--data", "graph.csv", "--features", "none.csv"), "none.csv"),
     "few features": (
@@ -260,7 +260,7 @@ CASES = {
     "no keys": ((*LINKS, "--config", "list.yaml"), "list.yaml must hold keys and values"),
     "no YAML": ((*LINKS, "--config", "broken.yaml"), "broken.yaml is not YAML"),
     "no config": ((*LINKS, "--config", "none.yaml"), "no config file none.yaml"),
-    "folder as config": ((*LINKS, "--config", "."), "cannot read config file .: Is a directory"),
+    "folder as config": ((*LINKS, "--config", "."), ". is a folder, not a file"),
     "config of another task": (
         (*LINKS, "--config", "other.yaml"),
         "other.yaml is for reconstruction, but the command is for links",

@@ -12,7 +12,6 @@ PART = "some rows of an adjacency matrix are links of new nodes, not the nodes t
 SQUARE = "a square matrix is a whole graph: links of as many new nodes as were fitted cannot be told from it"
 UNLABELLED = "-1 is no label, as for scikit-learn's semi-supervised classifiers, and the check has a class -1"
 COMPLETE = "scikit-learn's matrix of similarities is a complete graph, on which convolutions make all nodes alike"
-FRAME = "a data frame is a table of edges, not an adjacency matrix"
 NO_OTHERS = "scikit-learn's matrix of similarities is a complete graph: there are no other pairs to tell links from"
 PAIRS = "questions are about pairs of nodes, and scikit-learn asks about the samples that were fitted"
 
@@ -23,7 +22,6 @@ EXPECTED = {
     },
     ("QGCNEmbedding", "nearest_neighbors"): {},
     ("QGCNClassifier", "precomputed"): {
-        "check_classifier_data_not_an_array": FRAME,
         "check_classifiers_classes": UNLABELLED,
         "check_classifiers_one_label": SQUARE,
         "check_classifiers_train": COMPLETE,

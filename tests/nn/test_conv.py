@@ -328,3 +328,16 @@ def test_reset_parameters_draws_everything_anew():
 def test_what_does_not_fit_is_refused(call, match):
     with pytest.raises(ValueError, match=match):
         call(features(dtype=torch.float32))
+
+
+class Silenced(QGCNConv):
+    """Forgets what it has heard."""
+
+    def update(self, inputs):
+        return 0 * inputs
+
+
+def test_a_subclass_that_changes_a_step_of_message_passing_is_heard():
+    layer = Silenced(3, parse_space("Q2,2"))
+    out = layer(torch.randn(5, 3), torch.tensor([[0, 1, 2], [1, 2, 3]]))
+    torch.testing.assert_close(out, layer.space.origin(4).expand(5, 4).to(out))

@@ -44,3 +44,12 @@ def test_a_task_without_probabilities_has_scores_alone():
     task = Reconstruction.of(load("cycle"), space="E2")
     points = torch.randn(task.num_nodes, 2, generator=torch.Generator().manual_seed(0))
     assert list(final_scores(task, {"test": points}, parse_space("E2"))) == ["test"]
+
+
+def test_the_temperature_of_a_network_worse_than_chance_does_not_turn_its_ranking_around():
+    task = LinkPrediction.of(load("stochastic-block"), blend=False)
+    wrong = {}
+    for split, guess in predictions(task).items():
+        joined = torch.arange(len(guess)) < getattr(task.links, split).shape[1]
+        wrong[split] = torch.where(joined, -1.0, 1.0) + 0.1 * guess
+    assert final_scores(task, wrong, None)["blend"] == {"network": 1.0}

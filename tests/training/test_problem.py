@@ -1,5 +1,6 @@
 """A problem is built from settings and what is at hand."""
 
+import networkx as nx
 import pytest
 import torch
 
@@ -15,6 +16,10 @@ def config(task):
 def test_the_graph_of_the_settings_is_read_unless_one_is_given():
     assert build_problem(config("links"), None, None).num_nodes == 240
     assert build_problem(config("links"), load("stochastic-block", sizes=(20, 30)), None).num_nodes == 50
+
+
+def test_a_graph_may_be_anything_that_is_understood():
+    assert build_problem(config("links"), nx.karate_club_graph(), None).num_nodes == 34
 
 
 def test_a_split_that_is_read_back_is_the_split():

@@ -46,7 +46,7 @@ def test_the_optimum_is_that_of_scikit_learn_on_the_features_it_stands_for(patie
     rows = x if sparse else (x - x.mean(0)) / x.std(0)
     rows = scaled(smoother @ (smoother @ rows) if smooth else rows)
     model = LogisticRegression(C=10.0, tol=1e-8, max_iter=5000).fit(rows[TRAIN], y[TRAIN])
-    np.testing.assert_allclose(probabilities(found), model.predict_proba(rows), atol=2e-3)
+    np.testing.assert_allclose(probabilities(found.logits), model.predict_proba(rows), atol=2e-3)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -59,27 +59,28 @@ def test_a_restart_gives_the_features_of_personalised_pagerank(patient, sparse):
         rows = 0.8 * (smoother @ rows) + 0.2 * start
     rows = scaled(rows)
     model = LogisticRegression(C=10.0, tol=1e-8, max_iter=5000).fit(rows[TRAIN], y[TRAIN])
-    np.testing.assert_allclose(probabilities(found), model.predict_proba(rows), atol=2e-3)
+    np.testing.assert_allclose(probabilities(found.logits), model.predict_proba(rows), atol=2e-3)
 
 
 def test_validation_chooses_the_strength(patient):
     x, y, _ = problem(seed=2)
-    each = {c: logistic_regression(csr_array(x), y, TRAIN, VAL, strengths=(c,)) for c in (0.001, 100.0)}
+    each = {c: logistic_regression(csr_array(x), y, TRAIN, VAL, strengths=(c,)).logits for c in (0.001, 100.0)}
     right = {c: (logits.argmax(1) == y)[VAL].mean() for c, logits in each.items()}
     assert right[100.0] > right[0.001]
     both = logistic_regression(csr_array(x), y, TRAIN, VAL, strengths=(0.001, 100.0))
-    np.testing.assert_allclose(probabilities(both), probabilities(each[100.0]), atol=0.01)
+    assert both.strength == 100.0
+    np.testing.assert_allclose(probabilities(both.logits), probabilities(each[100.0]), atol=0.01)
 
 
 def test_a_class_that_is_not_learned_is_never_named():
     x, y, _ = problem()
     y[TRAIN] = np.where(y[TRAIN] == 1, 2, y[TRAIN])
-    logits = logistic_regression(x, y, TRAIN, VAL)
+    logits = logistic_regression(x, y, TRAIN, VAL).logits
     assert logits.shape == (120, 3)
     assert set(logits.argmax(1)) == {0, 2}
 
 
 def test_one_class_and_features_of_zeros_are_no_error():
     zeros, y = np.zeros((120, 4)), np.zeros(120, dtype=np.int64)
-    assert (logistic_regression(zeros, y, TRAIN, VAL).argmax(1) == 0).all()
-    assert np.isfinite(logistic_regression(csr_array(zeros), y, TRAIN, VAL)).all()
+    assert (logistic_regression(zeros, y, TRAIN, VAL).logits.argmax(1) == 0).all()
+    assert np.isfinite(logistic_regression(csr_array(zeros), y, TRAIN, VAL).logits).all()

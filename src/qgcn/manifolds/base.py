@@ -110,10 +110,8 @@ class Space(Manifold):
             raise ValueError(f"{self} has curvature {self.curvatures[0]:g}, got {value:g}")
         return self
 
-    @property
-    def start_beta(self) -> float:
-        """Value of beta at which a network starts, if none is asked for; see :func:`~qgcn.parse_space`."""
-        return -1.0
+    start_beta: float = -1.0
+    """Value of beta at which a network starts, if none is asked for; see :func:`~qgcn.parse_space`."""
 
     def describe(self) -> str:
         """Describe the space in words."""

@@ -89,7 +89,7 @@ class Quadric(Space):
         return self._with_beta(-1 / abs(value))
 
     @property
-    def start_beta(self) -> float:
+    def start_beta(self) -> float:  # type: ignore[override]
         r"""Value of beta at which a network starts: -16 where time-like directions close up, -1 elsewhere.
 
         Along these directions no two points are further apart than :math:`\pi\sqrt{|\beta|}` without going round. Random ones

@@ -206,7 +206,8 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
     def observed(self) -> bool:
         """Whether messages have to be formed: a hook is registered, an explanation is under way, or a subclass changes them."""
         own = type(self)
-        changed = own.message is not QGCNConv.message or own.aggregate is not MessagePassing.aggregate
+        methods = ("message", "message_and_aggregate", "aggregate", "update")
+        changed = any(getattr(own, name) is not getattr(QGCNConv, name) for name in methods)
         return bool(self.explain) or changed or any(getattr(self, name) for name in _HOOKS)
 
     def _ends(self, u: Any, size: tuple[int, int] | None, graph: Any) -> _Ends:

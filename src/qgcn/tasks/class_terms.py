@@ -1,11 +1,14 @@
 """Cheap predictors of classes: what features and known labels say about a node, beside what a network learned."""
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from qgcn.yardsticks import Regression
 
 __all__ = ["ClassTerms"]
 
@@ -33,10 +36,21 @@ class ClassTerms:
         train: Nodes to learn from, shape ``(n,)``.
         val: Nodes to choose regularisation by, shape ``(m,)``.
         kind: Name of the features.
+        like: Terms whose regularisation is taken over, if validation nodes are trained on, too.
     """
 
-    def __init__(self, x: Any, matrix: Any, y: Array, train: Array, val: Array, kind: str = "features") -> None:
-        self._x, self._matrix, self._y, self._train, self._val = x, matrix, y, train, val
+    def __init__(
+        self,
+        x: Any,
+        matrix: Any,
+        y: Array,
+        train: Array,
+        val: Array,
+        kind: str = "features",
+        like: "ClassTerms | None" = None,
+    ) -> None:
+        self._x, self._matrix, self._y, self._train, self._val, self._like = x, matrix, y, train, val, like
+        self._fitted: dict[int, Regression] = {}
         self.names = self.names_for(kind)
 
     @staticmethod
@@ -48,17 +62,17 @@ class ClassTerms:
     @cached_property
     def plain(self) -> Array:
         """Logits by a regression on features, shape ``(N, C)``; minus infinity for classes without training nodes."""
-        return self._regression()
+        return self.regression(0).logits
 
     @cached_property
     def smoothed(self) -> Array:
         """Logits by a regression on twice smoothed features, shape ``(N, C)``."""
-        return self._regression(smoother=self._smoother)
+        return self.regression(1).logits
 
     @cached_property
     def ranked(self) -> Array:
         """Logits by a regression on features smoothed by personalised PageRank, shape ``(N, C)``."""
-        return self._regression(smoother=self._smoother, hops=STEPS, restart=RESTART)
+        return self.regression(2).logits
 
     @cached_property
     def beliefs(self) -> Array:
@@ -79,11 +93,19 @@ class ClassTerms:
 
         return normalized(self._matrix, loops=True)
 
-    def _regression(self, **smoothing: Any) -> Array:
-        from qgcn.yardsticks import logistic_regression
+    def regression(self, place: int) -> "Regression":
+        """Return the regression at a place among the terms, fitted when it is first asked for."""
+        if place not in self._fitted:
+            self._fitted[place] = self._fit(place)
+        return self._fitted[place]
 
-        found: Array = logistic_regression(self._x, self._y, self._train, self._val, **smoothing)
-        return found
+    def _fit(self, place: int) -> "Regression":
+        from qgcn.yardsticks import STRENGTHS, logistic_regression
+
+        smoothing: dict[str, Any] = {} if place == 0 else {"smoother": self._smoother}
+        smoothing |= {"hops": STEPS, "restart": RESTART} if place == 2 else {}
+        strengths = STRENGTHS if self._like is None else (self._like.regression(place).strength,)
+        return logistic_regression(self._x, self._y, self._train, self._val, strengths=strengths, **smoothing)
 
 
 def doubtful(logits: Tensor) -> Tensor:

@@ -110,6 +110,8 @@ class NodeClassification(Task[ClassificationConfig]):
     titles: ClassVar[dict[str, str]] = {"f1_micro": "F1 (micro)", "f1_macro": "F1 (macro)"}
     curve_title: ClassVar[str] = "accuracy"
     main_scores: ClassVar[tuple[str, ...]] = ("f1_micro", "f1_macro")
+    chosen: ClassTerms | None = None
+    """Cheap predictors whose regularisation is taken over; there are some if validation nodes are trained on."""
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -138,7 +140,9 @@ class NodeClassification(Task[ClassificationConfig]):
         data = copy.copy(self.source)
         data.train_mask = data.y >= 0
         drawn = {"train_mask": data.train_mask} if "train_mask" in self.split else {}
-        return type(self)(data, self.config, split=self.split | drawn, device=self.device)
+        made = type(self)(data, self.config, split=self.split | drawn, device=self.device)
+        made.chosen = self.cheap if self.config.blend else None
+        return made
 
     def prepare(self) -> None:
         """Check labels and masks."""
@@ -256,7 +260,7 @@ class NodeClassification(Task[ClassificationConfig]):
         count = max(2, min(SPECTRAL, self.num_nodes // 10))
         x = as_scipy(self._inputs.x) if self._has_features() else spectral_features(matrix, count)
         train, val = (self.nodes[split].cpu().numpy() for split in ("train", "val"))
-        return ClassTerms(x, matrix, self.y.cpu().numpy(), train, val, self._kind)
+        return ClassTerms(x, matrix, self.y.cpu().numpy(), train, val, self._kind, like=self.chosen)
 
     def changed(self, data: "Data") -> Self:
         """Return the problem of a changed graph; known nodes keep their labels and their part of the split."""

@@ -46,6 +46,8 @@ def final_scores(task: Task[Any], predictions: dict[Split, Tensor], space: Space
         return alone
     terms = {split: _with_terms(task, each, split) for split, each in logits.items()}
     weights = fit_weights(terms["val"], right["val"], task.prior)
+    if len(weights) == 1:  # a temperature; of a network that is worse than chance it would turn the ranking around
+        weights = torch.where(weights > 0, weights, 1.0)
     blended = {split: blend(each, weights) for split, each in terms.items()}
     names = ("network", *task.term_names)
     about: dict[str, Any] = {"blend": dict(zip(names, weights.tolist(), strict=True))}

@@ -38,6 +38,10 @@ def build_problem(config: Config, data: "Data | None", split: dict[str, Tensor] 
 
 def _plain(data: "Data", task: type[Task[Any]]) -> "Data":
     """Return a graph without targets that are no classes, unless the task needs them."""
+    from torch_geometric.data import Data
+
+    if not isinstance(data, Data):
+        return data
     y = data.get("y")
     if task.needs_labels or y is None or (isinstance(y, Tensor) and y.ndim == 1 and not y.is_floating_point()):
         return data

@@ -1,7 +1,7 @@
 """Cheap methods that a trained model has to beat: functions of graphs, features and labels, computed in seconds."""
 
 from qgcn.yardsticks.beliefs import propagate_beliefs
-from qgcn.yardsticks.logistic import logistic_regression
+from qgcn.yardsticks.logistic import STRENGTHS, Regression, logistic_regression
 from qgcn.yardsticks.neighbours import adamic_adar, common_neighbours, preferential_attachment
 from qgcn.yardsticks.spectral import (
     adjacency,
@@ -14,6 +14,8 @@ from qgcn.yardsticks.spectral import (
 from qgcn.yardsticks.verdict import Verdict, judge
 
 __all__ = [
+    "STRENGTHS",
+    "Regression",
     "Verdict",
     "adamic_adar",
     "adjacency",

@@ -1,7 +1,7 @@
 """Multinomial logistic regression on features of nodes, smoothed over a graph or not."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, issparse
 
 from qgcn.yardsticks.threads import one_thread
 
-__all__ = ["STRENGTHS", "logistic_regression"]
+__all__ = ["STRENGTHS", "Regression", "logistic_regression"]
 
 Floats = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -24,6 +24,15 @@ SIGNS = 64
 """Random vectors that the norm of the features is estimated with."""
 
 
+class Regression(NamedTuple):
+    """A logistic regression on nodes."""
+
+    logits: Floats
+    """Logits of all nodes, shape ``(N, C)``; minus infinity for classes without training nodes."""
+    strength: float
+    """The value of :math:`c` that validation chose."""
+
+
 def logistic_regression(
     x: Any,
     y: Ints,
@@ -34,8 +43,8 @@ def logistic_regression(
     hops: int = 2,
     restart: float = 0.0,
     strengths: Sequence[float] = STRENGTHS,
-) -> Floats:
-    r"""Return the logits of all nodes, shape ``(N, C)``, with the regularisation that does best on validation.
+) -> Regression:
+    r"""Fit a regression to the training nodes, with the regularisation that does best on validation.
 
     The features are :math:`P X`, where :math:`P = S^h`, or the first :math:`h` steps of personalised PageRank:
     :math:`P_0 = I`, :math:`P_{k+1} = (1 - r) S P_k + r I`. They are never computed: a step multiplies :math:`X W` by :math:`S`,
@@ -57,7 +66,7 @@ def logistic_regression(
     features = _Features(x, smoother, hops, restart)
     known, target = np.unique(y[train], return_inverse=True)
     weights = np.zeros((features.width + 1, len(known)))
-    best, found = -1.0, np.zeros((x.shape[0], len(known)))
+    best, chosen, found = -1.0, strengths[0], np.zeros((x.shape[0], len(known)))
     with one_thread():
         features.scale(train)
         for strength in strengths:
@@ -67,10 +76,10 @@ def logistic_regression(
             if right < best:
                 break  # with less regularisation it would take longer and do worse
             if right > best:
-                best, found = right, logits
+                best, chosen, found = right, strength, logits
     every = np.full((x.shape[0], int(y.max()) + 1), -np.inf)
     every[:, known] = found
-    return every
+    return Regression(every, chosen)
 
 
 class _Features:
