@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Data
 
+from qgcn.content import Limit
 from qgcn.data import load, load_graph, read_graph, save_graph, undirected
 from qgcn.data.catalogue import CATALOGUE
 from qgcn.seals import seal_archive
@@ -244,3 +245,23 @@ def test_a_flipped_bit_anywhere_is_noticed(tmp_path, full):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
         with pytest.raises(ValueError, match=r"graph\.npz (is damaged|has no checksum)"):
             load_graph(path)
+
+
+def test_what_is_small_for_what_it_holds_is_stored_so_that_it_can_be_read(tmp_path, again):
+    ring = torch.arange(5_000_000)
+    data = Data(edge_index=torch.stack((ring, (ring + 1) % len(ring))), num_nodes=len(ring))  # a byte an edge, all alike
+    check_same(again(data), data)
+    assert (tmp_path / "graph.tmp").stat().st_size > len(ring)
+
+
+def test_features_too_sparse_for_the_size_of_the_file_are_stored_densely(again, monkeypatch):
+    monkeypatch.setattr("qgcn.data.store.ARRAYS", Limit(1 << 20, 100))
+    wide = Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2, x=torch.zeros(2, 2_000_000))
+    check_same(again(wide), wide)
+
+
+def test_names_that_could_not_be_read_back_are_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("qgcn.data.store.ARRAYS", Limit(1 << 20, 100))
+    ids = np.array(["a", "b"], dtype="U800000")
+    with pytest.raises(ValueError, match="node_ids take 6 MiB to be stored: shorten the longest of them"):
+        save_graph(tmp_path / "graph.npz", Data(edge_index=torch.tensor([[0], [1]]), num_nodes=2, node_ids=ids))

@@ -74,3 +74,10 @@ def test_features_are_sparse_if_most_are_zero_and_the_model_takes_that():
     assert torch.equal(laid_out(thin.to_sparse(), sparse=False), thin)
     assert isinstance(laid_out(full.to_sparse(), sparse=True), SparseMatrix)  # it came sparse
     assert 0.1 < SPARSE_BELOW < 1
+
+
+def test_one_hot_features_are_not_made_dense_without_end():
+    identity = extended(None, torch.zeros(2, 0, dtype=torch.long), 40_000)
+    with pytest.raises(ValueError, match=r"those of shape \(40000, 40000\) would take 6 GiB: take a model such as qgcn"):
+        laid_out(identity, sparse=False)
+    assert laid_out(identity, sparse=True).shape == (40_000, 40_000)

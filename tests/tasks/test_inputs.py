@@ -1,9 +1,10 @@
 """Layouts of features and graphs, each made once."""
 
+import pytest
 import torch
 
 from qgcn.nn import SparseMatrix
-from qgcn.tasks.inputs import Inputs
+from qgcn.tasks.inputs import Inputs, check_part
 
 
 def test_layouts_are_made_once_and_as_asked_for():
@@ -19,3 +20,15 @@ def test_layouts_are_made_once_and_as_asked_for():
     assert plain.matrix.to_dense().trace() == 0
     assert looped.matrix.to_dense().trace() == 8
     assert inputs.graph(True, "sum", cpu, torch.float32) is looped
+
+
+def test_a_part_of_a_split_has_its_name_type_and_shape():
+    split = {"val_mask": torch.ones(3, dtype=torch.bool), "start": torch.zeros(3, 2)}
+    check_part(split, "val_mask", torch.bool, (3,))
+    check_part(split, "start", torch.float32, (3, None))
+    with pytest.raises(ValueError, match=r"^the split has no test_mask, expected bool in \(3\)$"):
+        check_part(split, "test_mask", torch.bool, (3,))
+    with pytest.raises(ValueError, match=r"^the split has bool in \(3,\) for val_mask, expected bool in \(4\)$"):
+        check_part(split, "val_mask", torch.bool, (4,))
+    with pytest.raises(ValueError, match=r"^the split has float32 in \(3, 2\) for start, expected bool in \(3, \*\)$"):
+        check_part(split, "start", torch.bool, (3, None))
