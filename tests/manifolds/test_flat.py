@@ -51,3 +51,10 @@ def test_impossible_sizes_are_refused(kind, dim, error):
 def test_kappa_must_be_finite():
     with pytest.raises(ValueError, match="kappa must be finite, got nan"):
         Stereographic(2, math.nan)
+
+
+@pytest.mark.parametrize("space", [Euclidean(3), Stereographic(3, -1.0)])
+def test_a_distance_keeps_its_axis_if_asked_to(space):
+    x, y = (0.1 * torch.rand(5, 3, generator=generator(i)) for i in range(2))
+    assert space.dist(x, y).shape == (5,)
+    assert space.dist(x, y, keepdim=True).shape == (5, 1)
