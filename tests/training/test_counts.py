@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+import torch
 
 from qgcn.cli import main
 from qgcn.data import graph_files
@@ -20,7 +21,7 @@ def counted(monkeypatch):
         plain = getattr(owner, name)
 
         def wrapped(*arguments, **options):
-            counts[key] += 1
+            counts[key] += torch.get_default_device().type != "meta"  # a model without memory, to compare weights with
             return plain(*arguments, **options)
 
         monkeypatch.setattr(owner, name, wrapped)

@@ -1,5 +1,7 @@
 """Decoders of embeddings: probabilities of edges, scores of classes."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -31,7 +33,7 @@ class FermiDirac(nn.Module):
         super().__init__()
         if not tau > 0:
             raise ValueError(f"tau must be positive, got {tau}")
-        values = torch.tensor([float(r), float(torch.tensor(tau).log())])
+        values = torch.tensor([float(r), math.log(tau)])
         if learnable:
             self.values = nn.Parameter(values)
         else:
