@@ -14,7 +14,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "qgcn needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,tables,viz]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,sweep,tables,viz]'
 	touch $@
 
 demo: $(INSTALLED)  ## Embed a small graph and write a report to explore

@@ -31,5 +31,5 @@ def families_agree(family, exact, largest_negative, order, dtype):
     points = torch.tensor(samples, dtype=dtype)
     for point, result in zip(points.tolist(), family.apply(points, order).tolist(), strict=True):
         # each order of the recurrence next to the joint costs about a decimal digit
-        limit = ROUNDING[dtype] * (1 if order < 3 else 10)
+        limit = ROUNDING[dtype] * (1 if order < 3 else 10 ** (order - 2))
         assert relative_error(result, exact_derivative(exact, point, order)) < limit, point

@@ -23,6 +23,7 @@ ORDER = [
     "training",
     "analysis",
     "estimators",
+    "sweeping",
     "viz",
     "cli",
 ]

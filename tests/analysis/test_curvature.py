@@ -1,11 +1,14 @@
 """Sectional curvature against the definition, graphs with known answers, and Forman's against NetworkX."""
 
+import itertools
 import json
+import math
 
 import networkx as nx
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.stats import t
 
 from qgcn.analysis import curvature as module
 from qgcn.analysis import forman_curvature, sectional_curvature
@@ -174,3 +177,54 @@ def test_a_hub_takes_no_memory_for_all_pairs_around_it():
     assert len(found) == 400_001
     assert found.max() == 4 - 200_001 - 200_001 + 3 * 200_000
     assert (found == 4 - 2 - 200_001 + 3).sum() == 400_000
+
+
+@pytest.mark.parametrize(
+    "graph", [nx.connected_watts_strogatz_graph(230, 4, 0.2, seed=4), nx.barabasi_albert_graph(230, 2, seed=1)]
+)
+def test_the_interval_is_that_of_the_spread_between_groups_of_64_references(graph):
+    references = np.random.default_rng(6).choice(230, 200, replace=False)
+    far = np.asarray(nx.floyd_warshall_numpy(graph))
+    by_pairs, by_nodes = np.zeros(230), np.zeros(230)  # sums of curvatures, as each reference sees them
+    for m in graph:
+        seen = []
+        for b, c in itertools.combinations(graph[m], 2):
+            own = far[:, m] ** 2 + far[b, c] ** 2 / 4 - (far[:, b] ** 2 + far[:, c] ** 2) / 2
+            seen.append(np.where(far[:, m] > 0, own / np.maximum(2 * far[:, m], 1), 0))
+        by_pairs += np.sum(seen, axis=0)
+        by_nodes += np.mean(seen, axis=0)
+    pairs = sum(math.comb(graph.degree[m], 2) for m in graph)
+    found = sectional_curvature(graph, references=200, seed=6)
+    for values, count, (low, high) in ((by_pairs, pairs, found.interval), (by_nodes, 230, found.node_interval)):
+        groups = values[references[:192]].reshape(3, 64).mean(axis=1)  # what is left over is no group
+        error = t.ppf(0.975, 2) * groups.std(ddof=1) / math.sqrt(3) * math.sqrt(1 - 200 / 230)
+        assert (high - low) / 2 == pytest.approx(error / count)
+
+
+def test_intervals_of_components_add_up_as_squares_and_a_complete_one_adds_nothing():
+    graph = nx.connected_watts_strogatz_graph(230, 4, 0.2, seed=4)
+    alone = sectional_curvature(graph, references=200, seed=6)
+    both = sectional_curvature(nx.disjoint_union(graph, nx.cycle_graph(50)), references=200, seed=6)
+    assert (both.references, both.exact) == (250, False)
+    pairs = sum(math.comb(graph.degree[m], 2) for m in graph)
+    ratio = (both.interval[1] - both.interval[0]) / (alone.interval[1] - alone.interval[0])
+    assert ratio == pytest.approx(pairs / (pairs + 50))
+    ratio = (both.node_interval[1] - both.node_interval[0]) / (alone.node_interval[1] - alone.node_interval[0])
+    assert ratio == pytest.approx(230 / 280)
+
+
+def test_fewer_than_two_groups_say_nothing_about_the_error():
+    graph = nx.connected_watts_strogatz_graph(150, 4, 0.2, seed=4)
+    assert sectional_curvature(graph, references=127).interval == (-math.inf, math.inf)
+    low, high = sectional_curvature(graph, references=128).interval
+    assert math.isfinite(high - low)
+
+
+def test_references_are_sampled_beyond_a_number_of_nodes(monkeypatch):
+    monkeypatch.setattr(module, "REFERENCES", 40)
+    monkeypatch.setattr(module, "SAMPLED", 10)
+    assert sectional_curvature(cycle(40)).references == 40
+    assert sectional_curvature(cycle(41)).references == 10
+    assert sectional_curvature(cycle(41), exact=True).references == 41
+    assert sectional_curvature(cycle(41), references=41).exact
+    assert sectional_curvature(cycle(41), references=2).references == 2

@@ -37,6 +37,28 @@ def test_progress_ends_at_the_total():
     assert (stage, done) == ("worst delta", total)
 
 
+def test_a_quadruple_no_worse_than_the_bound_is_no_witness():
+    component = Shape.of(nx.convert_node_labels_to_integers(nx.grid_2d_graph(4, 7))).components[0]
+    assert worst_delta(component, lower=5).nodes is not None
+    assert worst_delta(component, lower=6).nodes is None  # 2 * 3, and the diameter, 9, is larger
+
+
+@pytest.mark.parametrize(
+    ("graph", "worst"), [(nx.cycle_graph(101), 49), (nx.cycle_graph(240), 120), (nx.grid_2d_graph(15, 15), 28)]
+)
+def test_a_climb_alone_finds_the_worst_of_cycles_and_grids(graph, worst):
+    hops = Shape.of(nx.convert_node_labels_to_integers(graph)).components[0].hops()
+    value, nodes = four_points._climb(hops)
+    a, b, c, d = nodes
+    sums = sorted(int(hops[i, j]) + int(hops[k, m]) for i, j, k, m in ((a, b, c, d), (a, c, b, d), (a, d, b, c)))
+    assert value == sums[2] - sums[1] == worst
+
+
+def test_estimates_are_a_nanosecond_for_the_cube_and_six_bytes_for_the_square():
+    assert search_seconds(1000) == pytest.approx(1.0)
+    assert search_memory(1000) == 6_000_000
+
+
 def _brute_force(graph):
     """Twice the largest delta over all quadruples, from the definition."""
     hops = dict(nx.all_pairs_shortest_path_length(graph))
@@ -65,3 +87,27 @@ def _brute_force_of(graph, nodes):
     a, b, c, d = nodes
     sums = sorted((hops[a][b] + hops[c][d], hops[a][c] + hops[b][d], hops[a][d] + hops[b][c]))
     return sums[2] - sums[1]
+
+
+@pytest.mark.parametrize("batch", [1, 128])
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_skipped_holds_no_worse_quadruple(monkeypatch, seed, batch):
+    monkeypatch.setattr(four_points, "_climb", lambda hops: (0, (0, 0, 0, 0)))
+    monkeypatch.setattr(four_points, "_BATCH", batch)
+    graph = nx.gnm_random_graph(6 + seed % 6, 9 + seed % 9, seed=seed)
+    graph = nx.convert_node_labels_to_integers(graph.subgraph(max(nx.connected_components(graph), key=len)))
+    assert worst_delta(Shape.of(graph).components[0]).lower == _brute_force(graph)
+
+
+@pytest.mark.parametrize(
+    ("edges", "worst"),
+    [
+        ("01 02 03 04 12 13 14 24 34", 1),  # the wheel of four spokes without one: every bound is met with equality
+        ("01 03 04 12 14 24 35 46 56", 2),
+        ("01 02 03 04 14 23 24", 1),
+    ],
+)
+def test_bounds_that_are_met_with_equality_skip_nothing(monkeypatch, edges, worst):
+    monkeypatch.setattr(four_points, "_climb", lambda hops: (0, (0, 0, 0, 0)))
+    graph = nx.Graph((int(a), int(b)) for a, b in edges.split())
+    assert worst_delta(Shape.of(graph).components[0]).lower == _brute_force(graph) == worst

@@ -2,16 +2,19 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
+from scipy.stats import binomtest, t
 from torch_geometric.data import Data
 
 from qgcn.analysis import gromov_hyperbolicity, hyperbolicity
 from qgcn.data import cycle, grid, tree
+from qgcn.data.hops import Shape
 
 
 def brute_force(graph):
@@ -186,3 +189,110 @@ def test_a_graph_of_three_nodes_is_a_tree_for_certain():
     found = gromov_hyperbolicity(nx.path_graph(3))
     assert (found.shares, found.intervals) == ({0.0: 1.0}, {0.0: (1.0, 1.0)})
     assert (found.mean, found.mean_interval, found.largest) == (0.0, (0.0, 0.0), 0.0)
+
+
+def test_likeness_changes_at_its_bounds():
+    found = replace(gromov_hyperbolicity(cycle(12)), diameter=10, largest=1.0)
+    assert replace(found, mean=0.24).likeness == "mostly tree-like"
+    assert replace(found, mean=0.25).likeness == "in between tree and cycle"
+    assert replace(found, mean=0.59).likeness == "in between tree and cycle"
+    assert replace(found, mean=0.6).likeness == "far from a tree"
+    assert replace(found, mean=0.0, largest=0.0).likeness == "a tree, or as good as one"
+
+
+def test_the_exact_mode_is_refused_beyond_8_gib_and_an_hour(monkeypatch):
+    hyperbolicity.check_exact(Shape.of(cycle(15_326)))  # 15,326 cubed nanoseconds are 3,599.8 s
+    with pytest.raises(ValueError, match="15,327 nodes would take about 60 minutes"):
+        hyperbolicity.check_exact(Shape.of(cycle(15_327)))
+    monkeypatch.setattr(hyperbolicity, "MOST_SECONDS", math.inf)
+    hyperbolicity.check_exact(Shape.of(cycle(37_837)))  # 6 times 37,837 squared are 8 GiB less 103,178 bytes
+    monkeypatch.setattr(hyperbolicity, "_duration", str)  # which cannot tell infinity
+    with pytest.raises(ValueError, match=r"37,838 nodes .* 8\.0 GiB \(at most"):
+        hyperbolicity.check_exact(Shape.of(cycle(37_838)))
+
+
+def test_just_the_time_and_memory_that_are_allowed_will_do(monkeypatch):
+    monkeypatch.setattr(hyperbolicity, "MOST_SECONDS", hyperbolicity.search_seconds(40))
+    monkeypatch.setattr(hyperbolicity, "MOST_MEMORY", hyperbolicity.search_memory(40))
+    assert gromov_hyperbolicity(cycle(40), exact=True).worst == 10
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (119, "119 seconds"),
+        (120, "2 minutes"),
+        (7199, "120 minutes"),
+        (7200, "2 hours"),
+        (172_800, "2 days"),
+        (864_000, "10 days"),
+    ],
+)
+def test_durations_are_told_in_the_largest_unit_of_which_there_are_two(seconds, words):
+    assert hyperbolicity._duration(seconds) == words
+
+
+@pytest.mark.parametrize(("hits", "number"), [(0, 5), (2, 4), (3, 50), (49, 50), (7, 7)])
+def test_wilson_is_that_of_scipy(hits, number):
+    expected = binomtest(hits, number).proportion_ci(method="wilson")
+    assert hyperbolicity._wilson(hits / number, number) == pytest.approx(tuple(expected), abs=1e-6)
+
+
+def test_the_interval_of_the_mean_is_1_96_standard_errors():
+    none = np.full(4, -1)
+    assert hyperbolicity._summary(np.array([0, 0, 2, 2]), none, False)[2:] == (0.5, pytest.approx((0.010009, 0.989991)))
+    # deltas 0, 0, 0, 1: deviation sqrt(3)/4, and no delta is below 0
+    assert hyperbolicity._summary(np.array([0, 0, 0, 2]), none, False)[2:] == (0.25, pytest.approx((0, 0.674345), abs=1e-6))
+
+
+def test_intervals_of_groups_come_from_the_spread_between_them():
+    rng = np.random.default_rng(0)
+    groups = np.concatenate((rng.integers(63, size=150), [63, -1, -1, -1]))  # the last one has a single quadruple
+    groups[groups == 5] = 6  # and one has none
+    gaps = rng.choice(4, p=(0.02, 0.9, 0.05, 0.03), size=len(groups))
+    shares, intervals, mean, interval = hyperbolicity._summary(gaps, groups, False)
+
+    def half(values):
+        means = [values[groups == group].mean() for group in range(64) if (groups == group).any()]
+        return t.ppf(0.975, 63) * np.std(means, ddof=1) / 8
+
+    assert mean == pytest.approx(gaps.mean() / 2)
+    assert interval == pytest.approx((mean - half(gaps / 2), mean + half(gaps / 2)), abs=1e-6)
+    for delta, share in shares.items():
+        assert share == pytest.approx((gaps == 2 * delta).mean())
+        width = half((gaps == 2 * delta).astype(float))
+        assert intervals[delta] == pytest.approx((max(0, share - width), min(1, share + width)), abs=1e-6)
+    few = hyperbolicity._summary(np.where(np.arange(154) < 150, 2, 0), groups, False)[1]
+    assert (few[0.0][0], few[1.0][1]) == (0, 1)
+
+
+def test_distances_in_parts_give_the_same_as_all_at_once(monkeypatch):
+    graph = nx.disjoint_union(nx.connected_watts_strogatz_graph(700, 4, 0.05, seed=3), nx.cycle_graph(9))
+    whole = [gromov_hyperbolicity(graph, samples=samples, seed=1) for samples in (1, 3000)]
+    small = gromov_hyperbolicity(nx.cycle_graph(9), samples=126)
+    assert small.complete
+    monkeypatch.setattr(hyperbolicity, "SMALL", 0)
+    assert [gromov_hyperbolicity(graph, samples=samples, seed=1) for samples in (1, 3000)] == whole
+    assert gromov_hyperbolicity(nx.cycle_graph(9), samples=126) == small
+    assert not gromov_hyperbolicity(nx.cycle_graph(9), samples=125).complete
+
+
+def test_groups_of_large_components_are_of_nodes_that_stay_apart(monkeypatch):
+    monkeypatch.setattr(hyperbolicity, "LARGE", 4096)
+    component = Shape.of(cycle(4097)).components[0]
+    gaps, groups, longest = hyperbolicity._measure(
+        component, 3000, False, True, np.random.default_rng(2), lambda *_, **__: None
+    )
+    rng = np.random.default_rng(2)
+    pool = rng.choice(4097, 4096, replace=False).reshape(64, 64)
+    expected = rng.integers(64, size=3000)
+    quads = pool[expected[:, None], hyperbolicity._distinct(64, 3000, rng)]
+    far = abs(quads[:, :, None] - quads[:, None])
+    far = np.minimum(far, 4097 - far)
+    sums = np.sort([far[:, 0, 1] + far[:, 2, 3], far[:, 0, 2] + far[:, 1, 3], far[:, 0, 3] + far[:, 1, 2]], axis=0)
+    # a cycle numbers its nodes in order, so that distances are those of numbers
+    assert (groups == expected).all()
+    assert (gaps == sums[2] - sums[1]).all()
+    assert longest == 2048
+    monkeypatch.setattr(hyperbolicity, "LARGE", 4097)
+    assert not gromov_hyperbolicity(cycle(4097), samples=5).sampled_diameter

@@ -10,17 +10,20 @@ from qgcn.analysis import signature, suggest_signature
 from qgcn.analysis.signature import auto_space
 from qgcn.data import cycle, load, sphere_graph, tree
 from qgcn.manifolds import spaces_of_dimension
-from qgcn.tasks import LinkPrediction, Rung
+from qgcn.tasks import Config, LinkPrediction, Rung
 
 QUICK = (Rung(1, 100, 1), Rung(1 / 2, 200, 2))
 
 
-@pytest.mark.parametrize(("name", "dim"), [("auto", 16), ("auto:3", 3), ("AUTO:16", 16), ("H16", None), ("Q7,3", None)])
+@pytest.mark.parametrize(
+    ("name", "dim"),
+    [("auto", 16), ("auto:3", 3), ("AUTO:16", 16), ("auto:2", 2), ("auto:1024", 1024), ("H16", None), ("Q7,3", None)],
+)
 def test_auto_space_reads_the_dimension(name, dim):
     assert auto_space(name) == dim
 
 
-@pytest.mark.parametrize("name", ["auto:", "auto:1", "auto:x", "auto:-3", "auto:9999999"])
+@pytest.mark.parametrize("name", ["auto:", "auto:1", "auto:x", "auto:-3", "auto:1025", "auto:9999999"])
 def test_auto_space_refuses_what_is_no_dimension(name):
     with pytest.raises(ValueError, match="space must be auto:DIM"):
         auto_space(name)
@@ -44,6 +47,7 @@ def test_ranking_and_reasons_go_into_a_file():
     found = suggest_signature(cycle(40), 3, rungs=rungs, seconds=math.inf, progress=lambda *told: heard.append(told))
     assert {trial.space for trial in found.ranking} == set(spaces_of_dimension(3))
     assert found.cost == 8 * 5 + 2 * 2 * 8
+    assert found.sweep_cost == 2 * 8 * Config.checked({"task": "reconstruction", "data": "cycle"}).epochs
     assert heard[0] == ("spectrum",)
     assert ("trials", found.cost, found.cost) in heard
     told = json.loads(json.dumps(found.as_dict()))
@@ -52,7 +56,7 @@ def test_ranking_and_reasons_go_into_a_file():
 
 
 def test_same_seed_same_choice():
-    first, second = (suggest_signature(cycle(20), 2, rungs=(Rung(1, 5, 1),), seed=7) for _ in range(2))
+    first, second = (suggest_signature(cycle(20), 2, rungs=(Rung(1, 5, 1),), seconds=math.inf, seed=7) for _ in range(2))
     assert [(t.space, t.score) for t in first.ranking] == [(t.space, t.score) for t in second.ranking]
 
 

@@ -85,3 +85,9 @@ def test_one_dimension_is_enough_and_none_is_not():
     assert distance_spectrum(nx.cycle_graph(5), 1, exact=True).dim == 1
     with pytest.raises(ValueError, match="dim"):
         distance_spectrum(nx.cycle_graph(5), 0)
+
+
+def test_the_estimate_grows_with_the_cube_and_the_square():
+    # 6 ns times 30,000 cubed are 2,700 minutes, 24 bytes times 30,000 squared 20.1 GiB
+    with pytest.raises(ValueError, match=r"30,000 nodes would take about 2,700 minutes and 20\.1 GiB \(at most 12,000 nodes"):
+        distance_spectrum(cycle(30_000), exact=True)

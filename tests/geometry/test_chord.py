@@ -1,6 +1,8 @@
 """The chord to the nearer of a point and its antipode."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -8,6 +10,8 @@ import torch
 from cases import SIGNATURES, generator, points_at_radius
 from qgcn import geometry
 from qgcn.geometry.chord import chord, chord_between_all
+from qgcn.kernels import use_backend
+from qgcn.kernels.separation import cpu
 from qgcn.numerics import limits
 from tolerance import DTYPES
 
@@ -100,3 +104,25 @@ def test_the_gradient_is_that_of_the_inner_product_along_the_manifold():
         x.detach(), torch.randn(x.shape, dtype=x.dtype, generator=generator(3)), beta=-1.0, time_dim=2
     )
     torch.testing.assert_close((gradient * along).sum(-1), (expected * along).sum(-1))
+
+
+@pytest.mark.parametrize("first", ["qgcn.geometry", "qgcn.kernels"])
+def test_results_do_not_depend_on_who_is_imported_first(first):
+    """In a process of its own: the compiled function is used if it can be, whether or not anyone has imported it."""
+    code = f"""
+import {first}
+import torch
+from qgcn import geometry
+source = torch.Generator().manual_seed(0)
+x, y = (geometry.project(3 * torch.randn(500, 9, generator=source), beta=-0.7, time_dim=3) for _ in range(2))
+found = geometry.dist(x, y, beta=-0.7, time_dim=3)
+print(found.view(torch.int32).tolist())
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    source = generator(0)
+    x, y = (geometry.project(3 * torch.randn(500, 9, generator=source), beta=-0.7, time_dim=3) for _ in range(2))
+    with use_backend("eager"):
+        plain = geometry.dist(x, y, beta=-0.7, time_dim=3)
+    found = geometry.dist(x, y, beta=-0.7, time_dim=3)
+    assert result.stdout.strip() == str(found.view(torch.int32).tolist())
+    assert cpu.obstacle() is not None or not torch.equal(found, plain)  # otherwise this test could not fail

@@ -283,3 +283,36 @@ def test_arguments_are_not_changed():
         getattr(geometry, name)(x, y, beta=-1.0, time_dim=2)
     assert (x == copies[0]).all()
     assert (y == copies[1]).all()
+
+
+def outward(x, radius, t):
+    """Return the unit tangent vector at points of the unit manifold that leads away from the centre."""
+    return torch.cat((math.tanh(radius) * x[..., :t], x[..., t:] / math.tanh(radius)), dim=-1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sideways", [False, True])
+@pytest.mark.parametrize("radius", [1.5, 5.0, 8.0, 12.0])
+@pytest.mark.parametrize(("s", "t"), [(7, 3), (15, 1)])
+def test_logmap_errs_by_no_more_than_its_condition_far_out(s, t, radius, sideways, dtype):
+    """Sideways is worst: the vector is short there, and its ends are far away."""
+    form, one = {"beta": -1.0, "time_dim": t}, oracle.mp.mpf(1)
+    x = points_at_radius(15, s, t, -1.0, radius, torch.float64)
+    v = geometry.project_tangent(x, torch.randn(15, s + t, dtype=torch.float64, generator=generator(1)), **form)
+    ray = outward(x, radius, t)
+    if sideways:
+        v = v - geometry.inner(v, ray, time_dim=t, keepdim=True) * ray
+    v = v / geometry.definite_inner(x, v, v, **form).sqrt()
+    for separation in (0.01, 0.3, 2.0):
+        y = geometry.expmap(x, separation * v, **form)
+        near, far = (geometry.project(point.to(dtype), **form) for point in (x, y))
+        found = geometry.logmap(near, far, **form)
+        checked = 0
+        for a, b, velocity in zip(*map(oracle.vectors, (near, far)), found.tolist(), strict=True):
+            if oracle.cosine(a, b, one, t) < -0.5:
+                continue
+            condition = 1 + float(oracle.length(a) * oracle.length(oracle.add(a, b, -1)))
+            truth = oracle.logmap(a, b, one, t)
+            assert oracle.relative_error(velocity, truth) <= 4 * torch.finfo(dtype).eps * condition
+            checked += 1
+        assert checked >= 8

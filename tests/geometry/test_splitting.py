@@ -136,3 +136,24 @@ def test_gradients_pass_through():
         lambda x, u: geometry.descent_direction(x, u, beta=-1.0, time_dim=2),
     ):
         assert torch.autograd.gradcheck(function, (x, u))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("s", "t"), SIGNATURES)
+def test_carried_share_makes_a_vector_no_longer_than_it_was(s, t, dtype):
+    form = {"beta": -0.7, "time_dim": t}
+    x, y = (points_at_radius(40, s, t, -0.7, 1.5, dtype, seed) for seed in (0, 1))
+    u = tangent(x, -0.7, t, seed=5)
+    v = geometry.transport(x, y, u, **form)
+    share = geometry.carried_share(x, u, y, v, **form)
+    before, after, kept = (
+        geometry.definite_inner(*each, **form).sqrt() for each in ((x, u, u), (y, v, v), (y, share * v, share * v))
+    )
+    loose = 1e-4 if dtype == torch.float32 else 1e-12
+    torch.testing.assert_close(kept, torch.minimum(before, after), rtol=loose, atol=loose)
+    if s and t > 1 and s + t > 2:
+        assert (after > 1.1 * before).any()  # a boost
+    else:
+        torch.testing.assert_close(share, torch.ones_like(share), rtol=loose, atol=loose)
+    assert (geometry.carried_share(x, u, y, 0 * v, **form) == 1).all()
+    assert (geometry.carried_share(x, 0 * u, y, v, **form)[after > loose] == 0).all()

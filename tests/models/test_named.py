@@ -14,6 +14,7 @@ SENSIBLE = {
     "qnn": EVERYWHERE,
     "hgcn": ("H3",),
     "hnn": ("H3",),
+    "propagation": ("E4", "H3", "Q2,2", "H2xS2"),
     "kappa-gcn": ("H3", "S3", "K4", "E4", "H2xS2", "K2xE2"),
     "gcn": ("E4", "S3"),
     "gat": ("E4",),

@@ -341,3 +341,22 @@ def test_a_subclass_that_changes_a_step_of_message_passing_is_heard():
     layer = Silenced(3, parse_space("Q2,2"))
     out = layer(torch.randn(5, 3), torch.tensor([[0, 1, 2], [1, 2, 3]]))
     torch.testing.assert_close(out, layer.space.origin(4).expand(5, 4).to(out))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    "options", [{}, {"attention": "gat", "edge_dim": 2}, {"attention": "gatv2", "edge_dim": 2}, {"edge_dim": 2}]
+)
+def test_layers_with_weights_in_half_precision_can_be_stacked(options, dtype):
+    """Products run in half precision; points, which it cannot hold, are in float32 in between."""
+    layers = nn.ModuleList([conv_of(3, "Q3,2", dtype, **options), conv_of("Q3,2", "Q3,2", dtype, **options)])
+    attr = {"edge_attr": torch.randn(8, 2, generator=generator(3)).to(dtype)} if options else {}
+    x = features(dtype=torch.float32).to(dtype)
+    found = layers[1](layers[0](x, EDGES, **attr), EDGES, **attr)
+    assert found.dtype == torch.float32
+    found.sum().backward()
+    assert all(each.grad is None or each.grad.isfinite().all() for each in layers.parameters())
+    layers.float()  # the same weights, which have been rounded
+    attr = {name: each.float() for name, each in attr.items()}
+    exact = layers[1](layers[0](x.float(), EDGES, **attr), EDGES, **attr)
+    torch.testing.assert_close(found, exact, rtol=8 * torch.finfo(dtype).eps, atol=8 * torch.finfo(dtype).eps)

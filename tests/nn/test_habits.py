@@ -423,7 +423,7 @@ def test_attention_is_compiled(layer):
 def test_compiled_code_refuses_an_index_that_is_no_node():
     compiled = torch.compile(conv_of(), fullgraph=True, backend="aot_eager")
     compiled(features(), EDGES)
-    with pytest.raises(Exception, match="edge_index must lie in"):
+    with pytest.raises(Exception, match=r"edge_index must lie in|out of bounds"):  # PyTorch 2.11 looks first
         compiled(features(), EDGES + 3)
 
 

@@ -116,3 +116,19 @@ def test_what_does_not_fit_is_refused():
         combined(x, [parse_space("E3"), parse_space("E4")])
     with pytest.raises(ValueError, match="aggr must be one of"):
         combined(x, [parse_space("E3"), parse_space("E4")], "mul")
+
+
+@pytest.mark.parametrize("given", [{}, {"author": None}])
+def test_a_node_type_without_features_that_edges_start_at_is_named(given):
+    layer = QHeteroConv(convs("Q2,2"))
+    x = {"paper": features()["paper"], **given}
+    expected = r"edges \('author', 'writes', 'paper'\) start at 'author', which has no features; got those of paper"
+    with pytest.raises(ValueError, match=expected):
+        layer(x, EDGES)
+    with pytest.raises(ValueError, match="got those of none"):
+        layer({}, EDGES)
+
+
+def test_a_node_type_that_edges_only_end_at_needs_no_features():
+    found = QHeteroConv(convs("Q2,2"))({"paper": features()["paper"]}, {RELATIONS[2]: EDGES[RELATIONS[2]]})
+    assert found["author"].shape == (3, 4)

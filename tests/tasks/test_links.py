@@ -138,7 +138,7 @@ def test_predictions_are_the_logits_of_the_edges_then_of_the_non_edges():
     points = predictor.embed(task.x, task.graph)
     for split in ("val", "test"):
         pairs = torch.cat((getattr(task.links, split), getattr(task.links, f"{split}_negative")), dim=1)
-        expected = predictor.decoder(predictor.space.dist2(points[pairs[0]], points[pairs[1]]))
+        expected = predictor.decoder.logits(predictor.space.dist2(points[pairs[0]], points[pairs[1]]))
         torch.testing.assert_close(predictor.predict(task.x, task.graph, *task.targets(split)), expected)
 
 

@@ -11,9 +11,8 @@ from qgcn.training import Run
 
 
 def test_new_nodes_are_placed_beside_their_neighbours_and_nobody_else_moves():
-    run = Run(
-        Config.checked({"task": "reconstruction", "data": "ring-of-trees", "space": "Q2,2", "epochs": 300, "yardsticks": False})
-    )
+    values = {"task": "reconstruction", "data": "ring-of-trees", "space": "Q2,2", "epochs": 300, "yardsticks": False}
+    run = Run(Config.checked(values | {"device": "cpu"}))
     run.train()
     points, space, _ = run.embedding()
     data = load("ring-of-trees")

@@ -67,7 +67,7 @@ def test_scores_of_links_are_the_runs_own_to_the_last_digit(settings):
     run = trained("links", graph(features=True), **settings)
     for result in run.results:
         scores = [
-            torch.from_numpy(run.score_links(pairs, seed=result["seed"], raw=True))
+            torch.from_numpy(run.score_links(pairs, seed=result["seed"], raw=True)).to(run.task.device)
             for pairs in (run.task.links.test, run.task.links.test_negative)
         ]
         assert float(metrics.roc_auc(*scores)) == result["test"]["roc_auc"]
@@ -144,7 +144,7 @@ def test_recommendations_for_all_nodes_come_in_blocks(linked, monkeypatch):
 
 def test_neighbors_are_the_nearest_points(embedded):
     points, space, _ = embedded.embedding()
-    distance = space.pairwise_dist(points)[5].double()
+    distance = space.pairwise_dist(points)[5].double().cpu()
     distance[5] = torch.inf
     found = embedded.neighbors("node 5", 6)
     np.testing.assert_allclose(found["distance"], distance.sort().values[:6], rtol=1e-3, atol=1e-6)
@@ -204,7 +204,7 @@ def test_a_new_node_is_placed_by_the_shallow_model(embedded):
     changed = embedded.with_graph(with_twin(embedded.task.source, 4))
     points, _, ids = changed.embedding()
     assert ids[-1] == "twin"
-    assert torch.equal(points[:180], embedded.embedding().points)
+    assert torch.equal(points[:180].cpu(), embedded.embedding().points.cpu())
     found = changed.neighbors("twin", 5)
     assert found["linked"].sum() >= 2
 
@@ -253,7 +253,7 @@ def test_other_features_than_the_models_are_refused(classified):
 def test_table_frame_and_networkx_hold_coordinates_labels_and_predictions(classified):
     frame = classified.to_frame(seed=1)
     assert list(frame.columns) == ["node", "x0", "x1", "x2", "x3", "label", "predicted", "probability"]
-    np.testing.assert_array_equal(frame[["x0", "x1", "x2", "x3"]].to_numpy(), classified.embedding(1).points.numpy())
+    np.testing.assert_array_equal(frame[["x0", "x1", "x2", "x3"]].to_numpy(), classified.embedding(1).points.cpu().numpy())
     made = classified.to_networkx(seed=1)
     assert made.number_of_edges() == classified.task.data.num_edges // 2
     assert made.nodes["node 7"]["predicted"] == frame["predicted"][7]

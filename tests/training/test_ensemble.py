@@ -29,5 +29,5 @@ def test_rows_are_ranked_as_pairs_are():
         pairs = torch.stack((nodes.repeat_interleave(180), torch.arange(180).repeat(3)))
         expected = models.logits(pairs)[0] if seeds == 1 else models.probabilities(pairs).mean(0)
         apart = pairs[0] != pairs[1]
-        found = models.row_scores(nodes).flatten()[apart]
-        torch.testing.assert_close(found.double(), torch.from_numpy(expected)[apart], rtol=1e-3, atol=1e-3)
+        found = models.row_scores(nodes).flatten().cpu()[apart]
+        torch.testing.assert_close(found.double().cpu(), torch.from_numpy(expected)[apart], rtol=1e-3, atol=1e-3)

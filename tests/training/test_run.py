@@ -1,5 +1,6 @@
 """A run and its folder: what is written, what is refused, what is taken back."""
 
+import importlib.metadata
 import json
 import math
 import os
@@ -90,7 +91,7 @@ def test_folder_holds_what_is_promised(finished):
     ]
     assert Config.checked(yaml.safe_load((finished / "config.yaml").read_text())) == config()
     environment = json.loads((finished / "environment.json").read_text())
-    assert environment["packages"]["torch"] == torch.__version__
+    assert environment["packages"]["torch"] == importlib.metadata.version("torch")
     assert environment["threads"] == torch.get_num_threads()
     lines = [json.loads(line) for line in (finished / "metrics.jsonl").read_text().splitlines()]
     assert [(line["seed"], line["epoch"]) for line in lines] == [(seed, epoch) for epoch in (1, 2, 3, 4) for seed in (0, 1)]

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import resource
 import shutil
@@ -168,7 +169,8 @@ def opened(folders):
         resource.setrlimit(resource.RLIMIT_AS, (8 * GIB, 8 * GIB))
 
     call = [sys.executable, "-c", OPEN, *map(str, folders)]
-    done = subprocess.run(call, capture_output=True, text=True, check=False, preexec_fn=limit)
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}  # a driver reserves more addresses than that
+    done = subprocess.run(call, capture_output=True, text=True, check=False, preexec_fn=limit, env=environment)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

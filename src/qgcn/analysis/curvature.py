@@ -189,6 +189,7 @@ def _bends(
             tied += both.sum(axis=1) / level
             seen += (spread / 8 * weights) @ count / level - level * (around @ count)
             seen -= (weights @ count - (share[:, u] + share[:, v]) @ both) / (2 * level)
+        seen += np.add.reduceat(weights[:, part], np.arange(0, len(part), 64), axis=1)  # a node sees its neighbours
         groups.append(seen[:, : len(part) // 64] / 64)
     others = np.full(component.size, float(len(references)))
     is_reference = np.zeros(component.size)

@@ -87,6 +87,7 @@ class Trials:
         self.late = False
         config: Config = problem.config
         self._settings = {"task": config.task, "data": config.data, "model": config.model} | config.changed()
+        self._settings["device"] = problem.device.type  # where its tensors are, whatever else this machine has
         self._epochs_in_full = config.epochs
         self._seconds = seconds
         self._spent = 0.0

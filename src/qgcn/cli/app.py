@@ -11,6 +11,7 @@ __all__ = ["build_app"]
 _COMMANDS = {
     "train": "Train a model on a graph, for one or many seeds.",
     "resume": "Resume an interrupted run; show the results of one that is finished.",
+    "sweep": "Search the settings of several models, with the same budget for each, by validation.",
     "predict": "Predict the class of every node.",
     "score": "Score pairs of nodes: how probable it is that they are linked.",
     "recommend": "Recommend links: the most probable ones that the graph does not have.",
@@ -23,6 +24,8 @@ _COMMANDS = {
     "info": "Show versions, the device, which kernels run and how fast, and the folders of data and cache.",
     "demo": "Embed a ring of trees, and write a report to open in a browser.",
 }
+_GROUPS = ("train", "sweep")
+"""Commands that have one for each task."""
 _HOMES = {"resume": "train"} | dict.fromkeys(("predict", "score", "recommend", "neighbors", "explain", "export"), "ask")
 
 
@@ -41,8 +44,8 @@ def build_app(arguments: list[str]) -> typer.Typer:
             app.command(name, help=about)(_unused)
             continue
         module = _load(_HOMES.get(name, name))
-        if name == "train":
-            app.add_typer(module.train_commands(), name=name)
+        if name in _GROUPS:
+            app.add_typer(getattr(module, f"{name}_commands")(), name=name)
         else:
             app.command(name)(getattr(module, name))
     return app
@@ -50,7 +53,7 @@ def build_app(arguments: list[str]) -> typer.Typer:
 
 def _load(name: str) -> ModuleType:
     """Import the module of a command."""
-    if name != "train":
+    if name not in _GROUPS:
         return import_module(f"qgcn.cli.{name}")
     from qgcn.cli.console import Console, progress_bars
 

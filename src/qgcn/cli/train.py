@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qgcn.progress import Progress
     from qgcn.tasks import Task
 
-__all__ = ["resume", "train_commands"]
+__all__ = ["checked_config", "resume", "train_commands"]
 
 _RUNS = Path("runs")
 Yes = Annotated[bool, typer.Option("--yes", help="Train without asking, however long it is estimated to take.")]
@@ -103,19 +103,19 @@ def _configured(
     if dim is None:
         if target is not None:
             raise ValueError(f"a target score needs --space auto or auto:DIM, got {space or 'no space'}")
-        return _checked(values, file, flags), None
+        return checked_config(values, file, flags), None
     from qgcn.analysis.signature import suggest_signature
     from qgcn.training.run import Run
 
     named = {name: value for name, value in values.items() if name != "space"}
-    problem = Run(_checked(dict(named), file, flags)).task
+    problem = Run(checked_config(dict(named), file, flags)).task
     found = suggest_signature(problem, dim, target=target, progress=progress)
     console.print(f"{space}: {found.sentence}", highlight=False, soft_wrap=True)
-    config = _checked(named | {"space": found.space}, file, flags)
+    config = checked_config(named | {"space": found.space}, file, flags)
     return config, problem.reconfigured(config)
 
 
-def _checked(values: dict[str, Any], file: Path | None, flags: Any = ()) -> Config:
+def checked_config(values: dict[str, Any], file: Path | None, flags: Any = ()) -> Config:
     """Build the config, with files named from the root, so that a run can be resumed from any folder."""
     from qgcn.data.load import is_known
 
@@ -153,7 +153,7 @@ def resume(
 
             run = load_run(folder, device=device)
         if config is not None:
-            expected = _checked({"task": run.config.task, **read_config(config)}, config)
+            expected = checked_config({"task": run.config.task, **read_config(config)}, config)
             check_same(run.config.model_dump(), expected, folder)
         return run.config, lambda: run
 

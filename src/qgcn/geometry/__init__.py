@@ -30,13 +30,14 @@ from qgcn.geometry.projections import (
     sphere_projection,
 )
 from qgcn.geometry.sampling import sample
-from qgcn.geometry.splitting import definite_inner, descent_direction, step_share
+from qgcn.geometry.splitting import carried_share, definite_inner, descent_direction, step_share
 from qgcn.geometry.tangent import fold0, translate0
 from qgcn.geometry.transport import translate, transport
 from qgcn.geometry.volume import log_volume, log_volume0, preimages0
 
 __all__ = [
     "apply_isometry",
+    "carried_share",
     "causal_type",
     "centroid",
     "check",

@@ -32,6 +32,8 @@ not round.
 """
 
 from collections.abc import Callable
+from functools import cache
+from pkgutil import resolve_name
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -41,21 +43,21 @@ from torch.autograd import Function
 from qgcn.geometry.ambient import flip_time
 from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, recorded, transformed
 
-__all__ = ["Chord", "Separation", "chord", "chord_between_all", "fuse", "separation"]
+__all__ = ["Chord", "Separation", "chord", "chord_between_all", "separation"]
 
 Separate = Callable[[Tensor, Tensor, Tensor, int, bool], tuple[Tensor, ...] | None]
-_FUSED: Final[list[Separate]] = []
+"""A faster function that finds separations. It takes points of one shape, ``|beta|``, the number of time dimensions, and
+whether more than the squared chord and the side is wanted. It returns the fields of a :class:`Separation`, those that are not
+wanted empty, or ``None`` for arguments that are not for it."""
+
+_FUSED: Final = "qgcn.kernels.separation:separate"
 
 
-def fuse(function: Separate) -> None:
-    """Let a faster function find separations.
-
-    Args:
-        function: Takes points of one shape, ``|beta|``, the number of time dimensions, and whether more than the squared
-            chord and the side is wanted. Returns the fields of a :class:`Separation`, those that are not wanted empty, or
-            ``None`` for arguments that are not for it.
-    """
-    _FUSED[:] = [function]
+@cache
+def _fused() -> Separate:
+    """Return the compiled function; named, not imported: it stands above, and results must not depend on who imports it."""
+    found: Separate = resolve_name(_FUSED)
+    return found
 
 
 class Chord(NamedTuple):
@@ -145,10 +147,9 @@ class _Separation(Function):
 
 def _fields(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool) -> tuple[Tensor, ...]:
     """Return the fields of a separation, found by the fastest function that takes the arguments."""
-    for fused in () if transformed() else _FUSED:
-        found = fused(x, y, size, time_dim, whole)
-        if found is not None:
-            return found
+    found = None if transformed() else _fused()(x, y, size, time_dim, whole)
+    if found is not None:
+        return found
     return _round(x, y, size) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim)
 
 

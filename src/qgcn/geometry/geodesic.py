@@ -83,6 +83,10 @@ def logmap(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tens
     Laws: tangent at ``x``; ``logmap(x, x) == 0``; inverse of :func:`expmap`;
     :math:`\langle\log,\log\rangle` is :func:`signed_sqdist`.
 
+    Far out it is ill-conditioned: a vector at a right angle to the direction outwards is short, but its ends are far away. Its
+    error, relative to its Euclidean length, is at most four times the rounding unit times :math:`1 + |x||x-y|/|\beta|`, for
+    :math:`c > -1/2`. Rounding the points themselves moves it by more.
+
     Args:
         x: Points, shape ``(..., d)``.
         y: Points, shape ``(..., d)``.

@@ -19,7 +19,7 @@ from torch import Tensor
 from qgcn.geometry.ambient import check, flip_time, magnitude
 from qgcn.geometry.projections import project_tangent
 
-__all__ = ["definite_inner", "descent_direction", "step_share"]
+__all__ = ["carried_share", "definite_inner", "descent_direction", "step_share"]
 
 LONGEST_STEP: Final = 0.5
 """Longest step of a retraction in units of ``sqrt|beta|``. Losses that grow exponentially with the distance make longer steps
@@ -102,12 +102,43 @@ def step_share(x: Tensor, u: Tensor, *, beta: Tensor | float, time_dim: int) -> 
 
     Laws: in ``[0, 1]``; finite for every finite ``u``.
     """
-    scaled = u * _SHRINK
-    coordinates = _framed(x, scaled, magnitude(beta, x), time_dim)
-    length = torch.linalg.vector_norm(coordinates, dim=-1, keepdim=True)
-    allowed = LONGEST_STEP * _SHRINK * magnitude(beta, x).sqrt()
+    size = magnitude(beta, x)
+    return _share(_shrunk_length(x, u, size, time_dim), LONGEST_STEP * _SHRINK * size.sqrt())
+
+
+def carried_share(x: Tensor, u: Tensor, y: Tensor, v: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Return the share of ``v`` at ``y`` that is no longer than ``u`` at ``x``, shape ``(..., 1)``.
+
+    .. math:: \min\Bigl(1, \sqrt{g_x(u, u) / g_y(v, v)}\Bigr)
+
+    Parallel transport keeps :math:`\langle u, u\rangle`, but not :math:`g_x(u, u)` if the metric is indefinite: it is a boost,
+    and can make a vector many times longer. Momentum that is carried from step to step grows without bound then.
+
+    Laws: in ``[0, 1]``; 1 for a transported vector if ``t = 1`` or ``s = 0``, but for rounding.
+
+    Args:
+        x: Points, shape ``(..., d)``.
+        u: Tangent vectors at ``x``, shape ``(..., d)``.
+        y: Points, shape ``(..., d)``.
+        v: Tangent vectors at ``y``, shape ``(..., d)``.
+        beta: The value of :math:`\langle x, x\rangle`; negative.
+        time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
+    """
+    check(time_dim, x=x, u=u, y=y, v=v)
+    size = magnitude(beta, x)
+    return _share(_shrunk_length(y, v, size, time_dim), _shrunk_length(x, u, size, time_dim))
+
+
+def _share(length: Tensor, allowed: Tensor) -> Tensor:
+    """Return what a length is to be multiplied by to be no more than allowed."""
     too_long = length > allowed
     return torch.where(too_long, allowed / torch.where(too_long, length, 1), 1)
+
+
+def _shrunk_length(x: Tensor, u: Tensor, size: Tensor, time_dim: int) -> Tensor:
+    """Return the length of tangent vectors under the positive metric, so small that no square overflows."""
+    length: Tensor = torch.linalg.vector_norm(_framed(x, u * _SHRINK, size, time_dim), dim=-1, keepdim=True)
+    return length
 
 
 def _framed(x: Tensor, u: Tensor, size: Tensor, time_dim: int) -> Tensor:

@@ -147,9 +147,17 @@ class Quadric(Space):
         return self._step(x, u)[0]
 
     def retr_transp(self, x: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Return ``retr(x, u)`` and ``v`` transported there, shortened as the step is, so that momentum stays bounded too."""
+        """Return ``retr(x, u)`` and ``v`` transported there, shortened as the step is, so that momentum stays bounded too.
+
+        Where the metric is indefinite, transport can make a vector longer, measured by :meth:`component_inner`; it is shortened
+        to the length that it had.
+        """
         y, share = self._step(x, u)
-        return y, self.transp(x, y, share * v)
+        v = share * v
+        moved = self.transp(x, y, v)
+        if 1 < self.time_dim < self.ambient_dim:
+            moved = geometry.carried_share(x, v, y, moved, **self._form) * moved
+        return y, moved
 
     def transp_follow_retr(self, x: Tensor, u: Tensor, v: Tensor) -> Tensor:
         return self.retr_transp(x, u, v)[1]

@@ -1,24 +1,26 @@
 """Models: one tangent-space network for every space, and the Euclidean baselines.
 
-============  ================================================  =========================
-name          network                                           space
-============  ================================================  =========================
-``qgcn``      convolutions in the tangent space                 any
-``qnn``       the same without a graph                          any
-``hgcn``      convolutions in the tangent space                 ``H16``
-``hnn``       the same without a graph                          ``H16``
-``kappa-gcn`` convolutions in the tangent space                 ``H8xS8``, ``K16``, ...
-``gcn``       PyG's GCN; over a sphere, the tangent network     ``E16`` or ``S16``
-``gat``       PyG's GAT                                         ``E16``
-``sage``      PyG's GraphSAGE                                   ``E16``
-``sgc``       PyG's SGConv                                      ``E16``
-``mlp``       PyG's MLP                                         ``E16``
-``shallow``   coordinates of every node                         any
-============  ================================================  =========================
+===============  ================================================  =========================
+name             network                                           space
+===============  ================================================  =========================
+``qgcn``         convolutions in the tangent space                 any
+``qnn``          the same without a graph                          any
+``propagation``  a linear map, then steps with learned weights     any
+``hgcn``         convolutions in the tangent space                 ``H16``
+``hnn``          the same without a graph                          ``H16``
+``kappa-gcn``    convolutions in the tangent space                 ``H8xS8``, ``K16``, ...
+``gcn``          PyG's GCN; over a sphere, the tangent network     ``E16`` or ``S16``
+``gat``          PyG's GAT                                         ``E16``
+``sage``         PyG's GraphSAGE                                   ``E16``
+``sgc``          PyG's SGConv                                      ``E16``
+``mlp``          PyG's MLP                                         ``E16``
+``shallow``      coordinates of every node                         any
+===============  ================================================  =========================
 """
 
 from qgcn.models.encoder import Capabilities, Encoder, Options
 from qgcn.models.named import register_named_models
+from qgcn.models.propagation import Propagation
 from qgcn.models.pyg import EuclideanNetwork
 from qgcn.models.registry import MODELS, Model, build, default_space, find_model, lives_in, register_model
 from qgcn.models.shallow import Coordinates
@@ -34,6 +36,7 @@ __all__ = [
     "EuclideanNetwork",
     "Model",
     "Options",
+    "Propagation",
     "TangentNetwork",
     "build",
     "default_space",

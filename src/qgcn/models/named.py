@@ -1,6 +1,7 @@
 """The models by name: Q-GCN, its relatives over other spaces, and the Euclidean baselines of PyTorch Geometric."""
 
 from qgcn.manifolds import Space
+from qgcn.models.propagation import Propagation
 from qgcn.models.pyg import EuclideanNetwork
 from qgcn.models.registry import Model, register_model
 from qgcn.models.shallow import Coordinates
@@ -36,6 +37,7 @@ def register_named_models() -> None:
     for model in (
         Model("qgcn", QGCN, "Q15,1", about=convolutions),
         Model("qnn", QNN, "Q15,1", about=alone),
+        Model("propagation", Propagation, "Q15,1", about="a linear map, then many steps with learned weights"),
         Model("hgcn", QGCN, "H16", _is_hyperbolic, _HYPERBOLIC, convolutions),
         Model("hnn", QNN, "H16", _is_hyperbolic, _HYPERBOLIC, alone),
         Model("kappa-gcn", QGCN, "H8xS8", _has_constant_curvature, _CONSTANT, convolutions),

@@ -15,6 +15,15 @@ from qgcn.nn.dropout import Dropout, dropout_keys, mixed_key
 from qgcn.nn.intrinsic import IntrinsicClassifier
 from qgcn.nn.linear import QLinear
 from qgcn.nn.normalization import TangentBatchNorm
+from qgcn.nn.pair_decoders import (
+    PAIR_DECODERS,
+    BilinearForm,
+    Distance,
+    InnerProduct,
+    PairDecoder,
+    SquaredDistance,
+    pair_decoder,
+)
 from qgcn.nn.pooling import TangentPool
 from qgcn.nn.tangent import ACTIVATIONS, DoubleProjection, TangentActivation, tangent_mean
 
@@ -25,24 +34,31 @@ if TYPE_CHECKING:
 __all__ = [
     "ACTIVATIONS",
     "AGGREGATIONS",
+    "PAIR_DECODERS",
     "Adjacency",
     "Aggregation",
+    "BilinearForm",
+    "Distance",
     "DoubleProjection",
     "Dropout",
     "FermiDirac",
     "Hop",
+    "InnerProduct",
     "IntrinsicClassifier",
+    "PairDecoder",
     "Part",
     "QGCNConv",
     "QHeteroConv",
     "QLinear",
     "SparseMatrix",
+    "SquaredDistance",
     "TangentActivation",
     "TangentBatchNorm",
     "TangentClassifier",
     "TangentPool",
     "dropout_keys",
     "mixed_key",
+    "pair_decoder",
     "tangent_mean",
     "to_hetero",
 ]

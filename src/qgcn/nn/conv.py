@@ -266,7 +266,9 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         """Form messages and add them up, by PyG's ``propagate``."""
         v, targets, same = ends.v, ends.sizes.targets, ends.sizes.same
         messages = edges.messages(*(edges.coefficients if self.attention is None else edges.weights)(v.dtype))
-        features = None if edge_attr is None or self.linear_edge is None else messages.of(self.linear_edge(edge_attr))
+        features = (
+            None if edge_attr is None or self.linear_edge is None else messages.of(self.linear_edge(edge_attr).to(v.dtype))
+        )
         if not same and edges.self_loops and ends.own is not None:
             v = torch.cat((v, ends.own), dim=-2)  # whose loops begin there
         index, weight = messages.index, messages.weight.unsqueeze(-1)
@@ -288,7 +290,7 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
 
     def _shares(self, v: Tensor, ends: _Ends, index: Tensor, weight: Tensor, features: Tensor | None) -> Tensor:
         """Score the messages and return the weights that attention gives them, shape ``(..., E, 1)``."""
-        directions: Any = self.score
+        directions: Any = None if self.score is None else self.score.to(v.dtype)
         if self.attention == "gatv2":
             source, target = v, ends.listener
         else:
@@ -315,7 +317,7 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         score = source_j if target_i is None else source_j + target_i
         score = nn.functional.leaky_relu(score if features is None else score + features, _SLOPE)
         if self.attention == "gatv2" and self.score is not None:
-            score = score @ self.score.t()
+            score = score @ self.score.to(score.dtype).t()
         return weighted_softmax(score, weight.squeeze(-1), index, targets)
 
     def message(self, v_j: Tensor, weight: Tensor, features: OptTensor) -> Tensor:

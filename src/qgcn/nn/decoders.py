@@ -51,6 +51,10 @@ class FermiDirac(nn.Module):
 
     def forward(self, sqdist: Tensor) -> Tensor:
         """Return the logits of edges."""
+        return self.logits(sqdist)
+
+    def logits(self, sqdist: Tensor) -> Tensor:
+        """Return the logits of edges."""
         return (self.r - sqdist) / self.tau
 
     def overwrite(self, sqdist: Tensor) -> Tensor:

@@ -68,11 +68,19 @@ class QHeteroConv(HeteroConv):  # type: ignore[misc]
         self.combination: Combination = aggr
 
     def forward(self, *given: dict[Any, Any], **named: dict[Any, Any]) -> dict[str, Tensor]:
-        """Return the points of each node type that edges end at; arguments are those of PyG's ``HeteroConv``."""
+        """Return the points of each node type that edges end at; arguments are those of PyG's ``HeteroConv``.
+
+        Raises:
+            ValueError: A node type that edges start at has no features.
+        """
         edges = [each for each in (*given, *named.values()) if any(isinstance(key, tuple) for key in each)]
+        nodes = [each for each in (*given, *named.values()) if any(isinstance(key, str) for key in each)]
         spaces: dict[str, list[Space]] = defaultdict(list)
         for key, conv in self.convs.items():
             if any(key in each for each in edges):
+                if all(each.get(key[0]) is None for each in nodes):
+                    known = ", ".join(kind for kind, x in nodes[0].items() if x is not None) if nodes else ""
+                    raise ValueError(f"edges {key} start at {key[0]!r}, which has no features; got those of {known or 'none'}")
                 spaces[key[-1]].append(conv.space)
         found = super().forward(*given, **named)  # (N, relations, d)
         return {kind: combined(each.unbind(1), spaces[kind], self.combination) for kind, each in found.items()}

@@ -19,7 +19,8 @@ class QLinear(nn.Module):
     .. math:: y = \widehat\exp_o\bigl(W \widehat\log_o(x)\bigr) \oplus b
 
     where :math:`\oplus` transports the bias from the pole to the point and follows it, along the broken path where no geodesic
-    joins them. Under autocast the product runs in half precision, the geometry in float32: half precision cannot hold a point.
+    joins them. Under autocast, and with weights in half precision, the product runs in half precision, the geometry
+    and the result are in float32: half precision cannot hold a point.
 
     Args:
         in_space: The space of the inputs, or its name; or a number of Euclidean features, which are tangent vectors at the pole
@@ -82,6 +83,8 @@ class QLinear(nn.Module):
         """
         if isinstance(self.weight, UninitializedParameter):
             self._materialize(u.shape[-1])
+        if self.weight.dtype not in FLOAT_TYPES and isinstance(u, Tensor):
+            u = u.to(self.weight.dtype)  # as under autocast: what comes from another layer is in float32
         v = u @ self.weight
         v = v if v.dtype in FLOAT_TYPES else v.float()
         return self.space.fold0(v) if self.bias is None else self.space.translate0(v, self.bias.to(v.dtype))

@@ -144,6 +144,18 @@ class NodeClassification(Task[ClassificationConfig]):
         made.chosen = self.cheap if self.config.blend else None
         return made
 
+    def blinded(self) -> Self:
+        """Return the problem with the labels of training and validation nodes alone; test nodes are nodes without a label."""
+        made = copy.copy(self)
+        known = torch.zeros(self.num_nodes, dtype=torch.bool, device=self.device)
+        known[torch.cat((self.nodes["train"], self.nodes["val"]))] = True
+        made.y = self.y.where(known, -1)
+        made.nodes = self.nodes | {"test": self.nodes["test"][:0]}
+        made.data, made.source = copy.copy(self.data), copy.copy(self.source)
+        made.data.y = made.source.y = made.y.cpu()
+        made.__dict__.pop("cheap", None)
+        return made
+
     def prepare(self) -> None:
         """Check labels and masks."""
         _labels_of(self.data)

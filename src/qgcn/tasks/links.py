@@ -1,6 +1,8 @@
 """Link prediction."""
 
+import copy
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -14,14 +16,15 @@ from qgcn import metrics
 from qgcn.blending import Prior
 from qgcn.data import LinkSplit, read_link_split, split_links
 from qgcn.embedding import node_ids_of
-from qgcn.kernels.pairs import distances_from
 from qgcn.manifolds import Space, parse_space
 from qgcn.models import Encoder
-from qgcn.nn import Adjacency, FermiDirac, SparseMatrix
+from qgcn.nn import Adjacency, PairDecoder, SparseMatrix, pair_decoder
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.insights import Column, Quality, auc_by_degree
 from qgcn.tasks.link_terms import Choice, LinkTerms
 from qgcn.tasks.predictor import PairPredictor, Predictor
+from qgcn.tasks.ranges import NETWORK, Range
+from qgcn.tasks.ranges import Choice as Values
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Rung, Scores, Split, Task
 
@@ -42,6 +45,12 @@ class LinkConfig(Config):
     val: float = Field(0.05, gt=0, lt=1, description="Share of the edges kept for validation.")
     test: float = Field(0.10, gt=0, lt=1, description="Share of the edges kept for the test.")
     split: str | None = path_field("File that says which edges are held out: CSV, TSV or Parquet of source, target and part.")
+    decoder: Literal["squared-distance", "distance", "product", "bilinear"] = Field(
+        "squared-distance",
+        description="Read an edge off the squared distance of two points, their distance, the inner product of their tangent "
+        "coordinates (time counts negative), or a learned form of these.",
+    )
+    learn_boundary: bool = Field(True, description="Learn the distance at which an edge is as likely as not, and its softness.")
     blend: bool = Field(True, description="Weigh the network with structural scores, such as shared neighbours, by validation.")
 
     defaults: ClassVar[dict[str, Any]] = {
@@ -55,14 +64,14 @@ class LinkConfig(Config):
 
 
 class LinkPredictor(PairPredictor):
-    """An encoder and the Fermi-Dirac decoder of squared distances.
+    """An encoder and a decoder of pairs.
 
     Args:
         encoder: The network.
-        decoder: Turns squared distances into logits.
+        decoder: Turns pairs of points into logits.
     """
 
-    def __init__(self, encoder: Encoder, decoder: FermiDirac) -> None:
+    def __init__(self, encoder: Encoder, decoder: PairDecoder) -> None:
         super().__init__(encoder)
         self.decoder = decoder
 
@@ -77,15 +86,13 @@ class LinkPredictor(PairPredictor):
         return self.pair_logits(self.embed(x, graph), targets[0])
 
     def pair_logits(self, points: Tensor, pairs: Tensor) -> Tensor:
-        """Return the logits of pairs from their squared distances."""
-        sqdist = self.space.dist2(points[pairs[0]], points[pairs[1]])
-        logits: Tensor = self.decoder(sqdist)
-        return logits
+        """Return the logits of pairs from their points."""
+        return self.decoder.pairs(points[pairs[0]], points[pairs[1]], self.space)
 
     @torch.no_grad()
     def row_logits(self, points: Tensor, nodes: Tensor) -> Tensor:
         """Return the logits of some nodes with all nodes."""
-        return self.decoder.overwrite(distances_from(points, nodes, self.space).square_())
+        return self.decoder.rows(points, nodes, self.space)
 
 
 @register_task
@@ -103,6 +110,8 @@ class LinkPrediction(Task[LinkConfig]):
     eval_every: ClassVar[int] = 5
     scores_pairs: ClassVar[bool] = True
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2))
+
+    search: ClassVar[tuple[Range, ...]] = (*NETWORK, Values("one_hot", (False, True)))
 
     purpose: ClassVar[str] = "Learn some edges of a graph, and tell the others from non-edges."
     example: ClassVar[str] = "qgcn train links --data friends.csv --space Q15,1 --seeds 5"
@@ -131,6 +140,19 @@ class LinkPrediction(Task[LinkConfig]):
         made = type(self)(self.source, self.config, split=self.split | held | {"train": edges}, device=self.device)
         return self._pass_choice(made)
 
+    def blinded(self) -> Self:
+        """Return the problem without test edges and test non-edges; neither is drawn as a training non-edge, as before."""
+        nothing = torch.empty(2, 0, dtype=torch.long)
+        made = copy.copy(self)
+        made.split = self.split | {"test": nothing, "test_negative": nothing}
+        made.links = replace(self.links, test=nothing.to(self.device), test_negative=nothing.to(self.device))
+        made.data, made.source = copy.copy(self.data), copy.copy(self.data)
+        known = torch.cat([self.split[name] for name in ("train", "val")], dim=1)
+        made.data.edge_index = made.source.edge_index = torch.cat((known, known.flip(0)), dim=1)
+        made.data.edge_weight = made.source.edge_weight = None  # of all edges, and not used
+        made.__dict__.pop("link_terms", None)
+        return made
+
     def prepare(self) -> None:
         """Build the split from its parts."""
         self.links: LinkSplit = LinkSplit.of(self.split, self.num_nodes, self.config.protocol).to(self.device)
@@ -145,7 +167,8 @@ class LinkPrediction(Task[LinkConfig]):
 
     def build_predictor(self) -> LinkPredictor:
         """Build an encoder and a decoder."""
-        return LinkPredictor(self.build_encoder(), FermiDirac())
+        encoder = self.build_encoder()
+        return LinkPredictor(encoder, pair_decoder(self.config.decoder, encoder.space, learnable=self.config.learn_boundary))
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draw as many fresh non-edges as there are training edges."""

@@ -18,6 +18,7 @@ from qgcn.nn import Adjacency, SparseMatrix
 from qgcn.tasks.config import Config
 from qgcn.tasks.placement import place_nodes
 from qgcn.tasks.predictor import Predictor
+from qgcn.tasks.ranges import Choice, Interval, Range
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Rung, Scores, Split, Task
 
@@ -130,6 +131,15 @@ class Reconstruction(Task[ReconstructionConfig]):
     learns_nodes: ClassVar[bool] = True
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 800, 2))
     trial_nodes: ClassVar[int | None] = 5000  # its cost grows with the square of the number of nodes
+
+    search: ClassVar[tuple[Range, ...]] = (
+        Interval("lr", 0.003, 0.3, log=True),
+        Choice("adam_decay", (0.9, 0.99, 0.999)),
+        Choice("schedule", ("constant", "cosine")),
+        Choice("beta", (-0.25, -1.0, -4.0, -16.0)),
+        Choice("layers", (1, 2)),
+        Choice("aggregation", ("sym", "mean")),
+    )
 
     purpose: ClassVar[str] = "Embed a graph so that neighbours are nearest points."
     example: ClassVar[str] = "qgcn train reconstruction --data ring-of-trees --space Q7,3 --epochs 500"

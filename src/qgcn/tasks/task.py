@@ -24,6 +24,7 @@ from qgcn.tasks.inputs import Inputs
 from qgcn.tasks.insights import Column, Listing, Quality
 from qgcn.tasks.origin import Origin
 from qgcn.tasks.predictor import Predictor
+from qgcn.tasks.ranges import NETWORK, Range
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -89,6 +90,8 @@ class Task(Blendable, ABC, Generic[ConfigT]):
     """Whether a trained model tells how likely pairs are joined; its predictor is a :class:`~qgcn.tasks.PairPredictor`."""
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 25, 1), Rung(1 / 3, 50, 1), Rung(1 / 6, 80, 2))
     """Rounds of trials that choose a space; together at most a fifth of training every space in full with two seeds."""
+    search: ClassVar[tuple[Range, ...]] = NETWORK
+    """Ranges that a search of settings draws from, for those of them that a model has."""
     trial_nodes: ClassVar[int | None] = None
     """Nodes beyond which trials are made on a connected part of the graph; never if not given."""
 
@@ -232,6 +235,10 @@ class Task(Blendable, ABC, Generic[ConfigT]):
             ValueError: The task does not say what that is, see :attr:`everything`.
         """
         raise ValueError(f"{self.name} does not say what a model is refitted on")
+
+    def blinded(self) -> Self:
+        """Return the same problem without the answers of the test, for whoever chooses settings; scores need them."""
+        return self
 
     def prepare(self) -> None:
         """Check the data, and move what the task needs of it to the device."""

@@ -1,12 +1,10 @@
 """How two points are separated, in one pass over the memory where C++ can be compiled.
 
-The plain implementation is :func:`qgcn.geometry.chord.separation`, which calls this one where it fits: whoever imports
-:mod:`qgcn.kernels` gets it.
+The plain implementation is in :mod:`qgcn.geometry.chord`, which asks for this one by name and uses it wherever it fits.
 """
 
 from torch import Tensor
 
-from qgcn.geometry import chord
 from qgcn.kernels.separation import cpu
 
 __all__ = ["separate"]
@@ -15,6 +13,3 @@ __all__ = ["separate"]
 def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, whole: bool) -> tuple[Tensor, ...] | None:
     """Return the fields of a separation, or ``None`` where the compiled function does not take the arguments."""
     return cpu.separate(x, y, size, time_dim, whole=whole) if cpu.takes(x, size) else None
-
-
-chord.fuse(separate)

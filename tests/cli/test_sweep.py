@@ -1,0 +1,20 @@
+"""``qgcn sweep``: what it shows, what it writes, what it refuses."""
+
+QUICK = ("--data", "stochastic-block", "--epochs", "4", "--seeds", "2")
+
+
+def test_a_sweep_and_a_training_with_its_best(command, here):
+    out = command.works("sweep", "links", *QUICK, "--models", "gcn:E4", "mlp:E4", "--trials", "1", "--out", "s")
+    assert "2 complete" in out
+    assert "qgcn train links --config s/best.yaml" in out
+    assert "ROC AUC" in command.works("train", "links", "--config", "s/best.yaml", "--no-yardsticks")
+
+
+def test_bad_input_is_one_line(command, monkeypatch):
+    assert "no models" in command.fails("sweep", "links", *QUICK)
+    assert "no data" in command.fails("sweep", "links", "--models", "gcn:E4")
+    assert "no model 'gcm'" in command.fails("sweep", "links", *QUICK, "--models", "gcm:E4")
+    assert "trials" in command.fails("sweep", "links", *QUICK, "--models", "gcn:E4", "--trials", "0")
+    assert "named twice" in command.fails("sweep", "links", *QUICK, "--models", "gcn:E4 gcn:E4")
+    monkeypatch.setattr("qgcn.cli.sweep.find_spec", lambda name: None)
+    assert "qgcn[sweep]" in command.fails("sweep", "links", *QUICK, "--models", "gcn:E4")

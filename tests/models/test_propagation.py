@@ -1,0 +1,77 @@
+"""Propagation: the sum it computes, its capabilities, and that it trains in every task."""
+
+import pytest
+import torch
+
+from qgcn.models import Propagation, build, find_model
+from qgcn.nn import Adjacency, SparseMatrix
+from qgcn.tasks import Config
+from qgcn.training import Run
+
+EDGES = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
+
+
+def features(seed=0):
+    return torch.randn(4, 6, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("space", ["E4", "H3", "Q2,2", "H2xS2"])
+def test_it_is_the_weighted_sum_of_powers_of_the_adjacency(space):
+    network = build("propagation", 6, space, steps=3)
+    with torch.no_grad():
+        network.gains.copy_(torch.tensor([0.5, -1.0, 0.25, 2.0]))
+    graph = Adjacency.of(EDGES, 4)
+    start, dense = network.linear.from_tangent(features()), graph.to_dense()
+    expected = sum(gain * torch.linalg.matrix_power(dense, power) @ start for power, gain in enumerate(network.gains))
+    torch.testing.assert_close(network.tangent(features(), graph), network.space.fold0(expected), rtol=1e-4, atol=1e-5)
+
+
+def test_edges_and_their_adjacency_give_the_same():
+    network = Propagation(6, "Q2,2", aggregation="mean")
+    graph = Adjacency.of(EDGES, 4, aggregation="mean")
+    torch.testing.assert_close(network(features(), EDGES), network(features(), graph))
+
+
+def test_without_steps_the_graph_does_not_matter():
+    network = Propagation(6, "Q2,2", steps=0)
+    assert torch.equal(network(features(), EDGES), network(features(), EDGES[:, :2]))
+
+
+def test_sparse_features_are_as_good_as_dense_ones():
+    network, x = Propagation(6, "Q2,2"), features().relu()
+    torch.testing.assert_close(network(SparseMatrix.of(x), EDGES), network(x, EDGES))
+
+
+def test_capabilities_follow_from_the_options():
+    model = find_model("propagation", "Q2,2")
+    space = Propagation(6, "Q2,2").space
+    assert model.capabilities(space, {}).recordable
+    assert not model.capabilities(space, {"feature_dropout": 0.5}).recordable
+    assert model.capabilities(space, {}).batchable
+    assert model.encoder.width(space, {"steps": 2}) == 12
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="in_features must be at least 1, got 0"):
+        Propagation(0)
+    with pytest.raises(ValueError, match="steps must be at least 0, got -1"):
+        Propagation(3, steps=-1)
+    with pytest.raises(ValueError, match="expected 6 features"):
+        Propagation(6)(features()[:, :5], EDGES)
+    with pytest.raises(ValueError, match="propagation needs a graph, got None"):
+        Propagation(6)(features())
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "score", "least"),
+    [
+        ("links", {"decoder": "product"}, "roc_auc", 0.6),
+        ("links", {"decoder": "bilinear", "feature_dropout": 0.0}, "roc_auc", 0.6),
+        ("classification", {}, "accuracy", 0.5),
+    ],
+)
+def test_it_trains_several_seeds_at_once(task, settings, score, least):
+    values = {"task": task, "data": "stochastic-block", "model": "propagation", "space": "Q6,2", "epochs": 60, "seeds": 2}
+    run = Run.start(Config.checked(values | settings | {"blend": False, "yardsticks": False}), None)
+    means = run.train()
+    assert means.get(score, next(iter(means.values())))[0] > least

@@ -1,0 +1,40 @@
+"""Candidates: what is searched for which model, and what is drawn."""
+
+import pytest
+
+from qgcn.sweeping.candidates import draw, parse_candidate, widened
+
+FIXED = {"task": "links", "data": "stochastic-block", "epochs": 3}
+
+
+def test_only_what_a_model_has_is_searched():
+    qgcn, gcn = (parse_candidate(name, FIXED).ranges for name in ("qgcn:Q3,1", "gcn:E4"))
+    assert set(qgcn) - set(gcn) == {"beta", "aggregation"}
+    assert all(gcn[name] == qgcn[name] for name in gcn)
+    shallow = parse_candidate("shallow:Q3,1", FIXED | {"task": "reconstruction"}).ranges
+    assert "layers" not in shallow
+    assert "lr" in shallow
+
+
+def test_what_is_fixed_is_not_searched():
+    fixed = parse_candidate("qgcn:Q3,1", FIXED | {"lr": 0.5, "hidden": "Q7,1"})
+    assert not {"lr", "width"} & set(fixed.ranges)
+    assert fixed.config({}).lr == 0.5
+
+
+def test_models_that_share_a_range_share_the_draw():
+    qgcn, gcn = (parse_candidate(name, FIXED).ranges for name in ("qgcn:Q3,1", "gcn:E4"))
+    for key in ("0 0", "0 1"):
+        assert {name: draw(qgcn, name, key) for name in gcn} == {name: draw(gcn, name, key) for name in gcn}
+    assert draw(qgcn, "lr", "0 0") != draw(qgcn, "lr", "0 1")
+
+
+def test_a_width_is_a_hidden_space():
+    config = parse_candidate("qgcn:Q3,1", FIXED).config({"width": 2, "dropout": 0.1 * 3})
+    assert (config.hidden, config.dropout) == ("Q7,1", 0.3)
+    assert (widened("Q6,2", 2), widened("H2xS3", 2)) == ("Q12,4", "H4xS6")
+
+
+def test_an_unknown_model_is_refused():
+    with pytest.raises(ValueError, match="did you mean 'qgcn'"):
+        parse_candidate("qgcm:Q3,1", FIXED)

@@ -1,0 +1,76 @@
+"""Studies: what is tried next, what is lost, what is kept."""
+
+import pytest
+
+from qgcn.sweeping.candidates import parse_candidate
+from qgcn.sweeping.evaluation import Outcome
+from qgcn.sweeping.study import ATTEMPTS, STARTUP, CandidateStudy, open_storage
+
+FIXED = {"task": "links", "data": "stochastic-block", "epochs": 3}
+
+
+def study_in(folder, name="qgcn:Q3,1", *, url=None, origin=None):
+    storage = open_storage(folder, url)
+    return CandidateStudy(parse_candidate(name, FIXED), storage, origin or {}, seed=0, prune=True, alone=url is None)
+
+
+def finish(study, limit):
+    drawn = []
+    while (trial := study.begin(limit)) is not None:
+        drawn.append(trial.params)
+        study.end(trial, Outcome("complete", [trial.params["dropout"]]))
+    return drawn
+
+
+def test_all_models_begin_alike(tmp_path):
+    qgcn, gcn = (finish(study_in(tmp_path, name), 3) for name in ("qgcn:Q3,1", "gcn:E4"))
+    assert [{name: each[name] for name in gcn[0]} for each in qgcn] == gcn
+
+
+@pytest.mark.parametrize("url", [None, "sqlite:///{}/trials.db"])
+def test_a_trial_that_was_left_is_tried_again(tmp_path, url, monkeypatch):
+    url = url and url.format(tmp_path)
+    (tmp_path / "whole").mkdir()
+    whole = finish(study_in(tmp_path / "whole"), STARTUP + 2)
+    study = study_in(tmp_path, url=url)
+    first = finish(study, 1)
+    study._owner = f"{study._owner.rpartition(' ')[0]} {2**22 + 1}"  # no process has this number
+    left = study.begin(5)
+    again = study_in(tmp_path, url=url)
+    assert again.recover() == 1
+    rest = finish(again, STARTUP + 2)
+    assert rest[0] == left.params
+    assert first + rest == whole
+
+
+def test_a_living_trial_is_left_alone(tmp_path):
+    url = f"sqlite:///{tmp_path}/trials.db"
+    study_in(tmp_path, url=url).begin(5)
+    assert study_in(tmp_path, url=url).recover() == 0
+
+
+def test_a_trial_that_kills_is_left_alone_in_the_end(tmp_path):
+    study = study_in(tmp_path)
+    for _ in range(ATTEMPTS):
+        study.lose(study.begin(1))
+    assert study.begin(1) is None
+    assert [each.user_attrs["outcome"] for each in study.finished()] == ["failed"]
+
+
+def test_half_a_line_and_a_lock_are_removed(tmp_path):
+    finish(study_in(tmp_path), 2)
+    with (tmp_path / "journal.log").open("ab") as file:
+        file.write(b'{"op_code":')
+    (tmp_path / "journal.log.lock").symlink_to("nowhere")
+    assert len(finish(study_in(tmp_path), 3)) == 1
+
+
+def test_other_settings_are_refused(tmp_path):
+    study_in(tmp_path, origin={"epochs": 3})
+    with pytest.raises(ValueError, match="began with epochs = 3, but now it is 4"):
+        study_in(tmp_path, origin={"epochs": 4})
+
+
+def test_a_bad_url_is_one_line(tmp_path):
+    with pytest.raises(ValueError, match="the storage cannot be opened"):
+        open_storage(tmp_path, "nothing://here")

@@ -1,0 +1,72 @@
+"""Sweeps as a whole: small, real ones."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from qgcn.locks import FileLock, Locked
+from qgcn.sweeping import Sweep, parse_candidate
+from qgcn.tasks import Config, read_config
+
+FIXED = {"task": "links", "data": "stochastic-block", "epochs": 5, "seeds": 2, "device": "cpu"}
+
+
+def sweep_in(folder, *names, **options):
+    return Sweep([parse_candidate(name, FIXED) for name in names or ("gcn:E4",)], folder, **options)
+
+
+def plain(rows):
+    return [(row.model, row.trial, row.settings, row.scores) for row in rows]
+
+
+def test_a_sweep_goes_on_as_if_it_had_not_stopped(tmp_path):
+    whole = sweep_in(tmp_path / "whole", trials=3).run()
+    sweep_in(tmp_path / "parts", trials=1).run()
+    assert plain(sweep_in(tmp_path / "parts", trials=3).run()) == plain(whole)
+    lines = [json.loads(line) for line in (tmp_path / "parts" / "trials.jsonl").read_text().splitlines()]
+    assert [line["validation"] for line in lines] == [sum(row.scores) / 2 for row in whole]
+    assert {path.name for path in (tmp_path / "parts").iterdir()} == {
+        "best", "best.yaml", "journal.log", "study.md", "trials.jsonl"
+    }  # fmt: skip
+
+
+def test_the_best_settings_are_a_config(tmp_path):
+    rows = sweep_in(tmp_path, "gcn:E4", "qgcn:Q3,1", trials=2).run()
+    best = max(rows, key=lambda row: row.validation)
+    config = Config.checked(read_config(tmp_path / "best.yaml"))
+    assert (config.model, config.lr) == (best.model, float(f"{best.settings['lr']:.6g}"))
+    assert {path.name for path in (tmp_path / "best").iterdir()} == {"gcn-E4.yaml", "qgcn-Q3,1.yaml"}
+    assert f"| 1 | {best.model} | {best.space} |" in (tmp_path / "study.md").read_text()
+
+
+def test_two_processes_one_of_them_killed(tmp_path, monkeypatch):
+    from qgcn.sweeping import workers
+
+    give, killed = workers.Processes.give, []
+
+    def give_and_kill(self, trial, config):
+        give(self, trial, config)
+        if not killed:
+            killed.append(self.pids[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(workers.Processes, "give", give_and_kill)
+    sweep = sweep_in(tmp_path, trials=4, jobs=2)
+    rows = sweep.run()
+    assert sweep.recovered == 1
+    assert [row.state for row in rows] == ["complete"] * 4
+    alone = sweep_in(tmp_path / "alone", trials=4).run()
+    drawn = [sorted(json.dumps(row.settings) for row in each) for each in (rows, alone)]
+    assert drawn[0] == drawn[1]
+
+
+def test_one_process_at_a_time_writes(tmp_path):
+    with FileLock(tmp_path / "lock").held(), pytest.raises(Locked):
+        sweep_in(tmp_path).run()
+
+
+def test_a_model_is_named_once(tmp_path):
+    with pytest.raises(ValueError, match="gcn:E4 is named twice"):
+        sweep_in(tmp_path, "gcn:E4", "gcn:E4")
