@@ -30,6 +30,23 @@ def test_the_networks_of_pyg_are_pygs_own():
     assert "3 -> E4" in repr(model)
 
 
+@pytest.mark.parametrize("aggregation", ["sum", "mean", "sym"])
+def test_gcn_takes_every_aggregation_as_edges_and_as_a_matrix(aggregation):
+    model = build("gcn", 3, "E4", layers=1, aggregation=aggregation).eval()
+    x, star = features(), torch.tensor([[1, 2, 3, 0, 0, 0], [0, 0, 0, 1, 2, 3]])
+    matrix = Adjacency.of(star, 6, aggregation=aggregation)
+    torch.testing.assert_close(model(x, star), model(x, matrix))
+    conv = model.network.convs[0]
+    torch.testing.assert_close(model(x, star), matrix.to_dense() @ (x @ conv.lin.weight.t()) + conv.bias)
+
+
+def test_the_other_networks_have_no_aggregation_to_choose():
+    with pytest.raises(ValueError, match="sage has no option 'aggregation'"):
+        build("sage", 3, "E4", aggregation="mean")
+    with pytest.raises(ValueError, match="aggregation is for gcn, got 'mean' with sage"):
+        EuclideanNetwork(3, "E4", kind="sage", aggregation="mean")
+
+
 @pytest.mark.parametrize("kind", ["gcn", "gat", "sage", "mlp", "sgc"])
 def test_layers_hidden_sizes_and_every_activation_are_understood(kind):
     for activation in ACTIVATIONS:

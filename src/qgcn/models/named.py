@@ -2,7 +2,7 @@
 
 from qgcn.manifolds import Space
 from qgcn.models.propagation import Propagation
-from qgcn.models.pyg import EuclideanNetwork
+from qgcn.models.pyg import AggregatingNetwork, EuclideanNetwork
 from qgcn.models.registry import Model, register_model
 from qgcn.models.shallow import Coordinates
 from qgcn.models.tangent import QGCN, QNN
@@ -41,7 +41,7 @@ def register_named_models() -> None:
         Model("hgcn", QGCN, "H16", _is_hyperbolic, _HYPERBOLIC, convolutions),
         Model("hnn", QNN, "H16", _is_hyperbolic, _HYPERBOLIC, alone),
         Model("kappa-gcn", QGCN, "H8xS8", _has_constant_curvature, _CONSTANT, convolutions),
-        Model("gcn", EuclideanNetwork, "E16", _is_flat, _ROUND_OR_FLAT, "PyG's GCN", {"kind": "gcn"}),
+        Model("gcn", AggregatingNetwork, "E16", _is_flat, _ROUND_OR_FLAT, "PyG's GCN", {"kind": "gcn"}),
         Model("gcn", QGCN, "S16", _is_sphere, _ROUND_OR_FLAT, "over a sphere, the tangent network"),
         *(
             Model(kind, EuclideanNetwork, "E16", _is_flat, _FLAT, f"PyG's {title}", {"kind": kind})

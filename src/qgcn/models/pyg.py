@@ -9,10 +9,10 @@ from torch import Tensor, nn
 from qgcn.kernels.edges import Ends
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
-from qgcn.nn import Adjacency, SparseMatrix
+from qgcn.nn import Adjacency, Aggregation, SparseMatrix
 from qgcn.nn.edges import Edges
 
-__all__ = ["EuclideanNetwork", "EuclideanOptions"]
+__all__ = ["AggregatingNetwork", "AggregatingOptions", "EuclideanNetwork", "EuclideanOptions"]
 
 
 class EuclideanOptions(Options):
@@ -27,6 +27,12 @@ class EuclideanOptions(Options):
     feature_dropout: float = Field(0.0, ge=0, lt=1, description="Share of input features dropped.")
 
 
+class AggregatingOptions(EuclideanOptions):
+    """Options of PyTorch Geometric's GCN, which takes any aggregation."""
+
+    aggregation: Aggregation = Field("sym", description="Aggregation of neighbours.")
+
+
 class EuclideanNetwork(Encoder):
     """A network of PyTorch Geometric, with the constructor and the methods of :class:`TangentNetwork`.
 
@@ -39,6 +45,7 @@ class EuclideanNetwork(Encoder):
         activation: Name of the activation between layers.
         dropout: Share of coordinates dropped between layers, in training.
         feature_dropout: Share of the input features dropped, in training.
+        aggregation: Aggregation of neighbours, for ``gcn`` and graphs given as ``edge_index`` (default: ``"sym"``).
 
     Shapes:
         - **input:** features ``(N, in_features)``, sparse only for ``gcn`` and ``gat``; ``edge_index`` of shape ``(2, E)``, or
@@ -60,14 +67,17 @@ class EuclideanNetwork(Encoder):
         activation: str = "relu",
         dropout: float = 0.0,
         feature_dropout: float = 0.0,
+        aggregation: Aggregation = "sym",
     ) -> None:
         super().__init__()
         if kind not in self.KINDS:
             raise ValueError(f"kind must be one of {', '.join(self.KINDS)}, got {kind!r}")
+        if kind != "gcn" and aggregation != "sym":
+            raise ValueError(f"aggregation is for gcn, got {aggregation!r} with {kind}")
         if layers < 1:
             raise ValueError(f"layers must be at least 1, got {layers}")
         space, inner = _euclidean(space, kind), _euclidean(hidden or space, kind)
-        self.kind = kind
+        self.kind, self.aggregation = kind, aggregation
         self.in_features = in_features
         self.space = space
         self.feature_dropout = nn.Dropout(feature_dropout)
@@ -122,7 +132,7 @@ class EuclideanNetwork(Encoder):
         if weight is not None and (self.kind != "gcn" or isinstance(graph, Adjacency)):
             raise ValueError(f"edge_weight goes with gcn and an edge_index, got it with {self.kind}")
         if self.kind == "gcn" and not isinstance(graph, Adjacency):  # edges, so that PyG's hooks and explanations see messages
-            edges = Edges.read(graph, weight, Ends(x.shape[0], x.shape[0], True), "sym", True)
+            edges = Edges.read(graph, weight, Ends(x.shape[0], x.shape[0], True), self.aggregation, True)
             messages = edges.messages(*edges.coefficients(x.dtype))
             return messages.index, messages.weight
         if self.kind == "gcn":
@@ -132,6 +142,12 @@ class EuclideanNetwork(Encoder):
     def extra_repr(self) -> str:
         """Show the spaces."""
         return f"{self.in_features} -> {self.space}"
+
+
+class AggregatingNetwork(EuclideanNetwork):
+    """A network of PyTorch Geometric that takes any aggregation of neighbours: GCN."""
+
+    options_type: ClassVar[type[Options]] = AggregatingOptions
 
 
 def _euclidean(space: Space | str, kind: str) -> Space:

@@ -111,7 +111,12 @@ class LinkPrediction(Task[LinkConfig]):
     scores_pairs: ClassVar[bool] = True
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2))
 
-    search: ClassVar[tuple[Range, ...]] = (*NETWORK, Values("one_hot", (False, True)))
+    search: ClassVar[tuple[Range, ...]] = (
+        *NETWORK,
+        Values("one_hot", (False, True)),
+        Values("decoder", ("squared-distance", "distance", "product", "bilinear")),
+        Values("steps", (2, 3, 5, 8)),
+    )
 
     purpose: ClassVar[str] = "Learn some edges of a graph, and tell the others from non-edges."
     example: ClassVar[str] = "qgcn train links --data friends.csv --space Q15,1 --seeds 5"
