@@ -4,6 +4,7 @@ import torch
 import oracle
 from cases import BETAS, SIGNATURES, awkward_pairs, generator, points_at_radius, tangent
 from qgcn import geometry
+from qgcn.numerics import cosh_root, sinhc_root
 from tolerance import DTYPES, ROUNDING
 
 
@@ -103,16 +104,50 @@ def test_translate_follows_its_definition_connected_or_not(s, t, beta, dtype):
     target = torch.where(connected, x, -x)
     expected = geometry.expmap(target, geometry.transport(o, target, b, **form), **form)
     expected = torch.where(connected, expected, -expected)
+    least = (-beta) ** 0.5 * (x[..., :t].norm(dim=-1, keepdim=True) - (-beta) ** 0.5)
+    bounded = -beta - geometry.inner(o, target, time_dim=t, keepdim=True) < least
+    carried = b + geometry.inner(b, target, time_dim=t, keepdim=True) / least.where(bounded, 1) * (o + target)
+    z = geometry.inner(b, b, time_dim=t, keepdim=True) / -beta
+    kept = geometry.project(cosh_root(z) * target + sinhc_root(z) * carried, **form)
+    kept = torch.where(connected, kept, -kept)
+    expected = torch.where(bounded, kept, expected)
+    assert 1 < t < s + t or not bounded.any()
     result = geometry.translate(x, b, **form)
     assert ((result - expected).norm(dim=-1) <= 3e3 * ROUNDING[dtype] * expected.norm(dim=-1)).all()
     slack = 3e3 * ROUNDING[dtype] * result.square().sum(-1)
     assert ((geometry.inner(result, result, time_dim=t) - beta).abs() <= slack).all()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("s", "t"), [(1, 2), (7, 3), (3, 7), (2, 2), (1, 15)])
+def test_translate_stays_bounded_at_the_cone_of_the_antipode(s, t, dtype):
+    """Transport alone lengthens a vector there by the inverse of the distance to the cone."""
+    form = {"beta": -1.0, "time_dim": t}
+    n, source = 400, generator(11)
+    space = torch.randn(n, s, dtype=torch.float64, generator=source) * torch.logspace(-3, 2, n).unsqueeze(1)
+    radius = (1 + space.square().sum(-1, keepdim=True)).sqrt()
+    off = torch.logspace(-9, -1, n, dtype=torch.float64)[torch.randperm(n, generator=source)].unsqueeze(1)
+    ahead = -1 + off * torch.where(torch.arange(n).unsqueeze(1) % 2 == 0, 1, -1)  # both sides of the cone: x_0 = -1
+    ahead = ahead.maximum(-radius)
+    turn = torch.nn.functional.normalize(torch.randn(n, t - 1, dtype=torch.float64, generator=source), dim=-1)
+    x = torch.cat((ahead, (radius.square() - ahead.square()).sqrt() * turn, space), dim=-1).to(dtype).requires_grad_()
+    b = torch.randn(s + t, dtype=dtype, generator=source)
+    b = (0.3 * b / b.norm()).requires_grad_()
+    moved = geometry.translate(x, b, **form)
+    assert ((moved - x).norm(dim=-1) <= 2 * radius.squeeze(-1)).all()
+    slack = 3e3 * ROUNDING[dtype] * moved.square().sum(-1)
+    assert ((geometry.inner(moved, moved, time_dim=t) + 1).abs() <= slack).all()
+    assert all(each.isfinite().all() for each in torch.autograd.grad(moved.sum(), (x, b)))
+    u = geometry.logmap0(x.detach(), **form).requires_grad_()
+    found = geometry.translate0(u, b, **form)
+    assert (found[:, t:].norm(dim=-1) <= 3 * radius.squeeze(-1)).all()
+    assert all(each.isfinite().all() for each in torch.autograd.grad(found.sum(), (u, b)))
+
+
 def test_translate_by_nothing_and_of_the_pole():
     form = {"beta": -2.0, "time_dim": 2}
     x = points_at_radius(20, 3, 2, -2.0, 1.0, torch.float64)
-    assert (geometry.translate(x, torch.zeros(5, dtype=x.dtype), **form) == x).all()
+    torch.testing.assert_close(geometry.translate(x, torch.zeros(5, dtype=x.dtype), **form), x, rtol=1e-15, atol=1e-15)
     b = torch.tensor([0.0, 0.3, -0.2, 0.5, 0.1], dtype=torch.float64)
     o = geometry.pole(5, beta=-2.0, like=b)
     torch.testing.assert_close(geometry.translate(o, b, **form), geometry.expmap(o, b, **form))

@@ -61,7 +61,10 @@ def translate0(u: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> 
     connected to the pole, :math:`\sigma = -1` elsewhere,
 
     .. math:: x \oplus b = (C + \sigma k)\,x + \sigma S\,b + k\,o, \qquad
-        k = \frac{S\,\langle b, x\rangle}{|\beta| + \sigma\sqrt{|\beta|}\,x_0} .
+        k = \frac{S\,\langle b, x\rangle}{|\beta| + \sigma\sqrt{|\beta|}\,x_0} ,
+
+    whose denominator is at least :math:`\sqrt{|\beta|}\,(|x_t| - \sqrt{|\beta|})`, so that ``k`` stays bounded; see
+    :func:`~qgcn.geometry.translate`.
 
     Laws: equal to ``logmap0(translate(expmap0(u), b))``; ``translate0(u, 0) == fold0(u)``.
 
@@ -109,7 +112,7 @@ def moved_by(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor, *, time_dim: 
     room = torch.addcmul(root * excess * cosine, 2 * size, half_cosine.square())
     connected = room > limits(u.dtype).antipode * size
     side = torch.where(connected, 1, -1).to(u.dtype)
-    k = overlap / torch.where(connected, room, 2 * size - room)
+    k = overlap / torch.where(connected, room, 2 * size - room).maximum(root * excess)
     scale = torch.addcmul(ahead, side, k)
     first = torch.addcmul(k * root, scale, radius * cosine)
     time: Tensor = apply(_SphereLog, first, torch.addcmul(side * turn_push, scale * stretch, turn))

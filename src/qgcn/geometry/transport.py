@@ -1,11 +1,14 @@
 r"""Parallel transport, and the translation by a bias that is built on it."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from qgcn.geometry.ambient import check, inner, magnitude, pole, square
 from qgcn.geometry.chord import separation
-from qgcn.numerics import cosh_root, sinhc_root
+from qgcn.geometry.projections import project
+from qgcn.numerics import cosh_root, safe_norm, sinhc_root
 
 __all__ = ["translate", "transport"]
 
@@ -29,7 +32,7 @@ def transport(x: Tensor, y: Tensor, u: Tensor, *, beta: Tensor | float, time_dim
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, x=x, y=y, u=u)
-    return _transport(x, y, u, magnitude(beta, x), time_dim)[0]
+    return _transport(x, y, u, magnitude(beta, x), time_dim).vector
 
 
 def translate(x: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -40,7 +43,13 @@ def translate(x: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> T
 
     Transport is an isometry, so both cases are :math:`C(z)\,x \pm S(z)\,P(b)` with ``z`` of the bias alone.
 
-    Laws: stays on the manifold; ``translate(x, 0) == x``; ``translate(o, b) == expmap(o, b)``.
+    Towards the cone :math:`\langle o, x\rangle = |\beta|`, where the first case ends, transport lengthens a vector without
+    bound. Therefore its denominator, :math:`|\beta| \mp \langle o, x\rangle`, is at least
+    :math:`\sqrt{|\beta|}\,(|x_t| - \sqrt{|\beta|})`, where :math:`|x_t|` is the length of the time part; where that counts, the
+    result is projected to the manifold. It never does with one time dimension or on a sphere.
+
+    Laws: stays on the manifold; ``translate(x, 0) == x``; ``translate(o, b) == expmap(o, b)``; for a given bias, coordinates
+    move by at most a multiple of :math:`1 + |x_t|/\sqrt{|\beta|}`.
 
     Args:
         x: Points, shape ``(..., d)``.
@@ -52,13 +61,29 @@ def translate(x: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> T
     size = magnitude(beta, x)
     o = pole(x.shape[-1], beta=beta, like=x)
     b = torch.cat((torch.zeros_like(b[..., :1]), b[..., 1:]), dim=-1)  # into the tangent space
-    moved, connected = _transport(o, x, b, size, time_dim)
+    indefinite = 1 < time_dim < x.shape[-1]
+    carried = _transport(o, x, b, size, time_dim, _least_room(x, size, time_dim) if indefinite else None)
     z = square(b, time_dim=time_dim) / size
-    return torch.addcmul(cosh_root(z) * x, torch.where(connected, 1, -1) * sinhc_root(z), moved)
+    result = torch.addcmul(cosh_root(z) * x, torch.where(carried.connected, 1, -1) * sinhc_root(z), carried.vector)
+    return torch.where(carried.bounded, project(result, beta=beta, time_dim=time_dim), result) if indefinite else result
 
 
-def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, Tensor]:
-    r"""Return the transported vector and where the points are connected.
+class _Carried(NamedTuple):
+    """A vector that was transported, where the points are connected, and where it was kept from growing without bound."""
+
+    vector: Tensor
+    connected: Tensor
+    bounded: Tensor
+
+
+def _least_room(x: Tensor, size: Tensor, time_dim: int) -> Tensor:
+    """Return the least denominator of a translation, in units of ``|beta|``."""
+    root, length = size.sqrt(), safe_norm(x[..., time_dim:])
+    return length * (length / (torch.hypot(root, length) + root)) / root
+
+
+def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int, least: Tensor | None = None) -> _Carried:
+    r"""Transport a vector; the denominator is at least ``least``, in units of ``|beta|``.
 
     ``<u, x> = 0``, so of ``y`` its residual ``w`` alone counts: see :class:`~qgcn.geometry.chord.Separation`. Far out ``u`` is
     nearly a multiple of ``x``, whose product with ``w`` is known: that multiple is taken off before the products are summed.
@@ -75,7 +100,9 @@ def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int) -> 
         overlap = -side * torch.addcmul(found.lever * rest, part * size, found.drop + found.raw / 2)  # <u, target>
     # |beta| - <x, target> in units of |beta|
     room = torch.where(side > 0, 4 + found.raw, -found.raw) / 2
-    return torch.addcmul(u, overlap / (size * room), torch.where(connected, x + y, x - y)), connected
+    bounded = torch.zeros_like(connected) if least is None else room < least
+    room = room if least is None else torch.where(bounded, least, room)
+    return _Carried(torch.addcmul(u, overlap / (size * room), torch.where(connected, x + y, x - y)), connected, bounded)
 
 
 @torch.no_grad()

@@ -23,10 +23,10 @@ def translations(s, t, scale, batch=3, count=150):
     b = 0.4 * torch.randn(batch, 1, d, generator=source)
     beta = -0.5 - torch.rand(batch, 1, 1, generator=source)
     grad = torch.randn(batch, count, d, generator=source)
-    # next to the cone of the antipode a translation is unbounded, and its rounding too
+    # at the cone of the antipode rounding decides the side
     size, time, space = -beta, u[..., 1:t].norm(dim=-1, keepdim=True), u[..., t:].square().sum(-1, keepdim=True)
     room = 1 + (1 + space / size).sqrt() * torch.cos(time / size.sqrt())
-    u = torch.where(room.abs() > 0.1, u, torch.zeros(()))
+    u = torch.where(room.abs() > 1e-3, u, torch.zeros(()))
     wide = [each.double() for each in (u, b, beta)]
     return u, [each.float() for each in bias_step(*wide, t)], grad
 

@@ -43,7 +43,7 @@ INLINE Lanes dot(const Lanes* x, const float* y, int begin, int end) {
 struct Moved {
     Lanes half_cosine, half_sine, quarter, cosine, radius, excess, stretch, turned, k, room, side, scale;
     Lanes first, length, factor;  // of the logarithm on the sphere
-    Bits inside, behind;
+    Bits inside, behind, bounded;
     Lanes rest[MOST_COORDINATES];
 
     INLINE Moved(const Translation& by, const Lanes* u) {
@@ -68,6 +68,8 @@ struct Moved {
         const Bits connected = room > by.antipode * size;
         side = select(connected, all(1), all(-1));
         room = select(connected, room, 2 * size - room);
+        bounded = room < root * excess;  // otherwise k would have no bound next to the cone of the antipode
+        room = select(bounded, root * excess, room);
         k = overlap / room;
         scale = by.ahead + side * k;
         if (by.time == 1) return;
@@ -133,16 +135,17 @@ void translate_block_back(const Translation& by, const float* u, const float* gr
         }
         by_k += at.side * by_scale;
         const Lanes by_overlap = by_k / at.room, by_room = -by_overlap * at.k;  // of the room on the point's own side
-        const Lanes by_front = at.side * by_room;
-        Lanes by_this_size = select(at.side > 0.0f, Lanes{}, 2 * by_room);
+        const Lanes by_front = select(at.bounded, Lanes{}, at.side * by_room);
+        const Lanes by_floor = at.cosine * by_front + select(at.bounded, by_room, Lanes{});  // of root excess, in both rooms
+        Lanes by_this_size = select(at.bounded | (at.side > 0.0f), Lanes{}, 2 * by_room);
         by_stretch -= by_overlap * at.turned;
         // room = 2 size half_cosine^2 + root excess cosine, with excess = reach / (radius + root)
         by_this_size += 2 * at.half_cosine * at.half_cosine * by_front;
         by_half_cosine += 4 * size * at.half_cosine * by_front;
         by_cosine += root * at.excess * by_front;
-        Lanes by_reach = root * at.cosine * by_front / (at.radius + root);
+        Lanes by_reach = root * by_floor / (at.radius + root);
         by_radius -= by_reach * at.excess;
-        by_root += at.excess * at.cosine * by_front - by_reach * at.excess;
+        by_root += at.excess * by_floor - by_reach * at.excess;
         // stretch = radius half_sine half_cosine / root
         by_radius += by_stretch * at.half_sine * at.half_cosine / root;
         by_half_sine += by_stretch * at.radius * at.half_cosine / root;
