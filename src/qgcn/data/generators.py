@@ -13,11 +13,8 @@ from torch import Tensor
 from qgcn.data.pairs import draw_other_keys, keys_to_pairs, pairs_to_keys
 
 __all__ = [
-    "at_least",
-    "both_ways",
     "cycle",
     "grid",
-    "probability",
     "ring_of_trees",
     "sphere_graph",
     "sphere_with_trees",
