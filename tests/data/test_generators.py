@@ -10,6 +10,8 @@ from qgcn.data import (
     ring_of_trees,
     sphere_graph,
     sphere_with_trees,
+    spreading_graph,
+    spreading_tree,
     stochastic_block,
     torus_graph,
     torus_with_trees,
@@ -19,7 +21,7 @@ from qgcn.data import (
 from qgcn.data.catalogue import GENERATORS
 
 ALL = list(GENERATORS.values())
-RANDOM = [sphere_graph, sphere_with_trees, stochastic_block, torus_graph, tree_with_cycles]
+RANDOM = [sphere_graph, sphere_with_trees, spreading_graph, spreading_tree, stochastic_block, torus_graph, tree_with_cycles]
 
 
 def edges_of(made):

@@ -136,7 +136,7 @@ def test_generated_data_has_the_listed_size(name, tmp_path):
     assert entry.local
     assert not data.directed
     assert (data.num_nodes, data.edge_index.shape[1] // 2) == (entry.nodes, entry.edges)
-    assert data.x is None
+    assert (0 if data.x is None else data.x.shape[1]) == entry.features
     assert (entry.classes > 0) == (data.y is not None)
     assert list(tmp_path.iterdir()) == []
 

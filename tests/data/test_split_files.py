@@ -138,6 +138,18 @@ def test_negatives_that_are_not_listed_are_drawn_by_the_seed(write):
     assert not pairs(some.val_negative) & pairs(some.test_negative)
 
 
+def test_hard_negatives_are_chosen_for_the_edges_of_a_file_and_never_read(write):
+    data = load("stochastic-block")
+    drawn = split_links(data.edge_index, data.num_nodes, protocol="hard", negatives=4, seed=2)
+    text = "".join(f"{a}\t{b}\t{part}\n" for part in ("val", "test") for a, b in drawn.parts()[part].T.tolist())
+    found = links_of(write, data, text, "s.tsv", protocol="hard", negatives=4, seed=2)
+    for part in PARTS:
+        assert pairs(found.parts()[part]) == pairs(drawn.parts()[part])
+    a, b = drawn.test_negative[:, 0].tolist()
+    with pytest.raises(ValueError, match=r"s\.tsv lists test_negative, but the protocol hard chooses non-edges itself: leave"):
+        links_of(write, data, f"{text}{a}\t{b}\ttest_negative\n", "s.tsv", protocol="hard")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

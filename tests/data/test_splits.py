@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qgcn.data import NegativeSampler, ring_of_trees, split_links, split_nodes
+from qgcn.data import NegativeSampler, ring_of_trees, split_classes, split_links, split_nodes
 
 
 def undirected(edges):
@@ -142,7 +142,7 @@ def test_split_links_moves():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"protocol": "hgnc"}, "unknown protocol 'hgnc': expected one of 'leak-free', 'hgcn'"),
+        ({"protocol": "hgnc"}, "unknown protocol 'hgnc': expected one of 'leak-free', 'hgcn', 'hard'"),
         ({"val": 0.6, "test": 0.5}, r"val \+ test < 1, got val=0.6 and test=0.5"),
         ({"val": -0.1}, r"val \+ test < 1, got val=-0.1"),
         ({"val": float("nan")}, r"val \+ test < 1"),
@@ -197,3 +197,40 @@ def test_split_nodes_may_leave_no_test():
 def test_split_nodes_refuses(y, options, message):
     with pytest.raises(ValueError, match=message):
         split_nodes(y, **options)
+
+
+@given(seed=st.integers(0, 1000), unlabelled=st.integers(0, 20), rest=st.integers(5, 60))
+def test_split_classes_draws_as_many_of_each_class(seed, unlabelled, rest):
+    y = torch.cat((torch.arange(4).repeat(6), torch.arange(rest) % 4, torch.full((unlabelled,), -1)))
+    y = y[torch.randperm(len(y), generator=torch.Generator().manual_seed(seed))]
+    train, val, test = split_classes(y, per_class=6, val=10, test=20, seed=seed)
+    assert torch.bincount(y[train]).tolist() == [6] * 4
+    assert not (train & val).any()
+    assert not (train & test).any()
+    assert not (val & test).any()
+    assert (y[val | test] >= 0).all()
+    sizes = (10, 20) if rest >= 30 else (rest // 3, rest - rest // 3)
+    assert (int(val.sum()), int(test.sum())) == sizes
+    assert all(map(torch.equal, (train, val, test), split_classes(y, per_class=6, val=10, test=20, seed=seed)))
+
+
+def test_split_classes_is_uniform_and_depends_on_the_seed():
+    y = torch.arange(2).repeat_interleave(torch.tensor([10, 30]))
+    drawn = sum(split_classes(y, per_class=5, seed=seed)[0].long() for seed in range(400))
+    torch.testing.assert_close(drawn[:10] / 400, torch.full((10,), 5 / 10), atol=0.11, rtol=0)
+    torch.testing.assert_close(drawn[10:] / 400, torch.full((30,), 5 / 30), atol=0.09, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "message"),
+    [
+        (torch.tensor([0] * 30 + [1] * 7), {}, "class 1 has 7 labelled nodes, but per_class is 20"),
+        (torch.tensor([0] * 4 + [1] * 3), {"per_class": 3}, "3 training nodes of each class leave 1 for validation and test"),
+        (torch.full((9,), -1), {"per_class": 1}, "leave 0 for validation and test"),
+        (torch.zeros(9), {}, "y must hold integers"),
+        (torch.zeros(9, dtype=torch.long), {"per_class": 0}, "must be at least 1, got 0, 500 and 1000"),
+    ],
+)
+def test_split_classes_refuses(y, options, message):
+    with pytest.raises(ValueError, match=message):
+        split_classes(y, **options)

@@ -67,6 +67,11 @@ def test_one_process_at_a_time_writes(tmp_path):
         sweep_in(tmp_path).run()
 
 
+@pytest.mark.parametrize(("given", "named"), [({}, "ROC AUC"), ({"select": "mrr"}, "MRR")])
+def test_scores_are_called_by_what_settings_are_chosen_by(tmp_path, given, named):
+    assert Sweep([parse_candidate("gcn:E4", FIXED | given)], tmp_path).metric == named
+
+
 def test_a_model_is_named_once(tmp_path):
     with pytest.raises(ValueError, match="gcn:E4 is named twice"):
         sweep_in(tmp_path, "gcn:E4", "gcn:E4")

@@ -115,6 +115,17 @@ def test_shares_draw_a_split_of_the_labelled_nodes_and_say_that_the_public_one_i
     assert task.remarks() == ["split drawn by val and test: 13 train, 8 val, 20 test nodes; the graph's own split is not used"]
 
 
+def test_nodes_of_each_class_are_drawn_for_training():
+    task = problem(NodeClassification, graph(), per_class=5, split_seed=3)
+    expected = data.split_classes(graph().y, per_class=5, seed=3)
+    for name, mask in zip(("train", "val", "test"), expected, strict=True):
+        assert torch.equal(task.nodes[name], mask.nonzero().squeeze(1))
+    said = "split drawn with 5 training nodes a class: 15 train, 9 val, 18 test nodes; the graph's own split is not used"
+    assert task.remarks() == [said]
+    with pytest.raises(ValueError, match="val has no effect beside per_class, which says what is held out"):
+        problem(NodeClassification, graph(), per_class=5, val=0.2)
+
+
 def test_one_share_leaves_the_other_at_fifteen_per_cent():
     y = graph().y
     for given, expected in (({"val": 0.3}, (0.55, 0.3)), ({"test": 0.3}, (0.55, 0.15))):

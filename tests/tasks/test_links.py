@@ -236,11 +236,18 @@ def test_predictions_of_a_seed_do_not_depend_on_the_others_of_the_batch():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"protocol": "leaky"}, "protocol: input should be 'leak-free' or 'hgcn', got 'leaky'"),
+        ({"protocol": "leaky"}, "protocol: input should be 'leak-free', 'hgcn' or 'hard', got 'leaky'"),
         ({"val": 0.6, "test": 0.5}, r"val \+ test < 1"),
         ({"val": 1e-3}, "need at least 1000 edges"),
         ({"split": "s.csv", "val": 0.2}, "val has no effect beside split, whose file says what is held out"),
         ({"split": "s.csv", "test": 0.2}, "test has no effect beside split"),
+        ({"negatives": 20}, "negatives has no effect with the protocol leak-free; it is for protocol hard"),
+        (
+            {"select": "hits@50", "val": 0.1},
+            r"hits@50 needs at least 50 non-edges, got \d+ for validation: select another score",
+        ),
+        ({"select": "hits@20"}, "select: input should be 'roc_auc'"),
+        ({"protocol": "hard"}, "at most [0-9]+ hard non-edges in this graph of 32 nodes"),
     ],
 )
 def test_what_does_not_fit_is_refused(options, match):
@@ -256,6 +263,82 @@ def test_degree_features_count_training_edges_only():
     assert torch.equal(columns.argmax(1), train)
     everything = torch.bincount(given.edge_index[0], minlength=32).minimum(torch.tensor(5))
     assert not torch.equal(columns.argmax(1), everything)
+
+
+# --- the score that is selected by, and hard non-edges ---------------------------------------------------------------------
+
+HARD = {"protocol": "hard", "negatives": 4, "val": 0.1, "test": 0.2}
+
+
+@pytest.mark.parametrize("select", ["roc_auc", "average_precision", "mrr", "hits@10"])
+@pytest.mark.parametrize("given", [{"val": 0.2}, HARD | {"negatives": 12}])
+def test_validation_selects_by_the_score_that_is_named(select, given):
+    given = {**given, "val": 0.2, "protocol": given.get("protocol", "leak-free")}
+    if given["protocol"] == "hard":
+        sparse = data.stochastic_block((60, 60), 0.1, 0.02, seed=0)[0]
+        task = problem(LinkPrediction, Data(edge_index=sparse, num_nodes=120), select=select, **given)
+    else:
+        task = problem(LinkPrediction, graph(), select=select, **given)
+    size = task.targets("val")[0].shape[1]
+    several = torch.randn(3, size, generator=generator(2))
+    expected = torch.tensor([task.score(each, "val", None)[select] for each in several], dtype=torch.float64)
+    torch.testing.assert_close(torch.stack([task.selection(each, None) for each in several]), expected, rtol=0, atol=0)
+    torch.testing.assert_close(task.selection(several, None), expected)  # a batch of models at once
+    assert task.metric == select == task.main_scores[0] == LinkPrediction.metric_of(task.config)
+    assert len(set(task.main_scores)) == len(task.main_scores)
+    assert LinkPrediction.metric == "roc_auc"
+
+
+def test_the_best_epoch_is_the_one_of_the_selected_score():
+    trainer, _ = trained([0], select="mrr", val=0.2)
+    assert float(trainer.best_score[0]) == pytest.approx(trainer.results()[0]["network"]["val"]["mrr"])
+
+
+def test_a_held_out_edge_is_ranked_among_its_own_hard_non_edges():
+    task = problem(LinkPrediction, graph(), select="mrr", **HARD)
+    count = task.links.test.shape[1]
+    assert task.links.test_negative.shape == (2, 4 * count)
+    (pairs,) = task.targets("test")
+    assert (pairs[0, count:].view(count, 4)[:, :2] == task.links.test[0, :, None]).all()
+    # the edges score 0, 1, 2, ...; of the non-edges of each, one scores a bit more and three far less
+    positive = torch.arange(count, dtype=torch.float64)
+    rows = positive[:, None] + torch.tensor([0.5, -100.0, -100.0, -100.0], dtype=torch.float64)
+    scores = task.score(torch.cat((positive, rows.flatten())), "test", None)
+    assert scores == pytest.approx({"roc_auc": 0.75, "average_precision": 0.5, "mrr": 0.5})
+
+
+def test_a_blinded_problem_has_no_hard_test_pairs():
+    task = problem(LinkPrediction, graph(), **HARD)
+    blind = task.blinded()
+    for part in ("test", "test_negative"):
+        assert blind.split[part].shape == getattr(blind.links, part).shape == (2, 0)
+    assert torch.equal(blind.links.val_negative, task.links.val_negative)
+    guess = torch.randn(blind.targets("val")[0].shape[1], generator=generator(0))
+    assert blind.selection(guess, None) == task.selection(guess, None)
+    held = undirected(torch.cat((task.links.test, task.links.test_negative), dim=1))
+    assert not undirected(blind.draw(generator(0))[0]) & held
+    assert task.refitted().links.val_negative.shape == (2, 0)
+
+
+def test_hard_non_edges_train_and_blend():
+    trainer, _ = trained([0, 1], **HARD)
+    found = trainer.results()[0]
+    assert 0 < found["test"]["mrr"] <= 1
+    assert trainer.task.main_scores == ("roc_auc", "average_precision", "mrr")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"select": "mrr"}, "ranked among all held-out non-edges, have a mean reciprocal rank of 9 % (the leak-free split)."),
+        ({"select": "average_precision"}, "have an average precision of 9 %"),
+        ({"select": "hits@10", "val": 0.2}, "9 % of the held-out edges come before the non-edge in place 10"),
+        (HARD | {"select": "mrr"}, "each ranked among 4 hard non-edges of its own, have"),
+        (HARD, "a held-out edge and one of its hard non-edges, it prefers the edge 9 % of the time"),
+    ],
+)
+def test_the_outcome_says_what_the_selected_score_is(options, said):
+    assert said in problem(LinkPrediction, graph(), **options).outcome("9 %")
 
 
 # --- yardsticks ----------------------------------------------------------------------------------------------------------

@@ -140,9 +140,8 @@ def _search(values: dict[str, Any], names: list[str], own: dict[str, Any], flags
 def _print(sweep: "Sweep", rows: "list[Row]", console: Console) -> None:
     from qgcn.sweeping.results import best_rows
 
-    metric = sweep.task.titles.get(sweep.task.metric, sweep.task.metric)
     ranked = best_rows(rows)
-    table = Table(header_style="bold", title=f"{metric} on validation, per cent", title_justify="left")
+    table = Table(header_style="bold", title=f"{sweep.metric} on validation, per cent", title_justify="left")
     for name in ("rank", "model", "space", "score", "seconds", "settings"):
         table.add_column(name, justify="right" if name in ("rank", "seconds") else "left", no_wrap=name != "settings")
     for rank, row in enumerate(ranked[:_ROWS], 1):

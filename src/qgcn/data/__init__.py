@@ -18,7 +18,8 @@ from qgcn.data.load import load
 from qgcn.data.names import NodeNames
 from qgcn.data.own import as_data, read_graph
 from qgcn.data.split_files import read_link_split, read_node_split
-from qgcn.data.splits import LinkSplit, NegativeSampler, split_links, split_nodes
+from qgcn.data.splits import LinkSplit, NegativeSampler, split_classes, split_links, split_nodes
+from qgcn.data.spreading import spreading_graph, spreading_tree
 from qgcn.data.store import load_graph, save_graph
 
 __all__ = [
@@ -40,8 +41,11 @@ __all__ = [
     "save_graph",
     "sphere_graph",
     "sphere_with_trees",
+    "split_classes",
     "split_links",
     "split_nodes",
+    "spreading_graph",
+    "spreading_tree",
     "stochastic_block",
     "torus_graph",
     "torus_with_trees",

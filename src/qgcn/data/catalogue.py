@@ -7,10 +7,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from qgcn.caches import user_cache
-from qgcn.data import generators
+from torch import Tensor
 
-__all__ = ["CATALOGUE", "GENERATORS", "Dataset", "data_root", "datasets"]
+from qgcn.caches import user_cache
+from qgcn.data import generators, spreading
+
+__all__ = ["CATALOGUE", "GENERATORS", "Dataset", "data_root", "datasets", "parts_of"]
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,15 @@ GENERATORS: dict[str, Callable[..., Any]] = {
     "stochastic-block": generators.stochastic_block,
     "sphere": generators.sphere_graph,
     "torus": generators.torus_graph,
+    "spreading-tree": spreading.spreading_tree,
+    "spreading-graph": spreading.spreading_graph,
 }
+
+
+def parts_of(made: Any) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Return the edges, labels and features that a generator made, whichever of them it makes."""
+    edge_index, labels, x, *_ = (*made, None, None) if isinstance(made, tuple) else (made, None, None)
+    return edge_index, labels, x
 
 
 def datasets(root: str | Path | None = None) -> list[Dataset]:
@@ -186,14 +196,13 @@ def data_root(root: str | Path | None = None) -> Path:
 
 
 def _generated(name: str, generator: Callable[..., Any]) -> Dataset:
-    made = generator()
-    edge_index, labels = made if isinstance(made, tuple) else (made, None)
+    edge_index, labels, x = parts_of(generator())
     sizes = {key: parameter.default for key, parameter in signature(generator).parameters.items()}
     return Dataset(
         name,
         sizes.get("nodes", int(edge_index.max()) + 1),
         edge_index.shape[1] // 2,
-        0,
+        0 if x is None else x.shape[1],
         0 if labels is None else int(labels.max()) + 1,
         "generated",
         local=True,

@@ -36,8 +36,8 @@ def tree(branching: int = 2, depth: int = 6) -> Tensor:
     Returns:
         ``edge_index`` of shape ``(2, E)``, int64, each edge in both directions.
     """
-    _at_least(1, branching=branching, depth=depth)
-    return _both(_hang_trees(1, branching, depth))
+    at_least(1, branching=branching, depth=depth)
+    return both_ways(_hang_trees(1, branching, depth))
 
 
 def cycle(nodes: int = 64) -> Tensor:
@@ -49,8 +49,8 @@ def cycle(nodes: int = 64) -> Tensor:
     Returns:
         ``edge_index`` of shape ``(2, E)``, int64, each edge in both directions.
     """
-    _at_least(3, nodes=nodes)
-    return _both(_ring(nodes))
+    at_least(3, nodes=nodes)
+    return both_ways(_ring(nodes))
 
 
 def grid(rows: int = 12, columns: int = 12, periodic: bool = False) -> Tensor:
@@ -64,10 +64,10 @@ def grid(rows: int = 12, columns: int = 12, periodic: bool = False) -> Tensor:
     Returns:
         ``edge_index`` of shape ``(2, E)``, int64, each edge in both directions.
     """
-    _at_least(3 if periodic else 1, rows=rows, columns=columns)
+    at_least(3 if periodic else 1, rows=rows, columns=columns)
     if rows * columns < 2:
         raise ValueError(f"a grid needs at least 2 nodes, got {rows} x {columns}")
-    return _both(_lattice(rows, columns, periodic))
+    return both_ways(_lattice(rows, columns, periodic))
 
 
 def ring_of_trees(ring: int = 12, branching: int = 2, depth: int = 3) -> Tensor:
@@ -83,10 +83,10 @@ def ring_of_trees(ring: int = 12, branching: int = 2, depth: int = 3) -> Tensor:
     Returns:
         ``edge_index`` of shape ``(2, E)``, int64, each edge in both directions.
     """
-    _at_least(3, ring=ring)
-    _at_least(1, branching=branching)
-    _at_least(0, depth=depth)
-    return _both(torch.cat((_ring(ring), _hang_trees(ring, branching, depth)), dim=1))
+    at_least(3, ring=ring)
+    at_least(1, branching=branching)
+    at_least(0, depth=depth)
+    return both_ways(torch.cat((_ring(ring), _hang_trees(ring, branching, depth)), dim=1))
 
 
 def torus_with_trees(rows: int = 6, columns: int = 6, branching: int = 2, depth: int = 2) -> Tensor:
@@ -103,10 +103,10 @@ def torus_with_trees(rows: int = 6, columns: int = 6, branching: int = 2, depth:
     Returns:
         ``edge_index`` of shape ``(2, E)``, int64, each edge in both directions.
     """
-    _at_least(3, rows=rows, columns=columns)
-    _at_least(1, branching=branching)
-    _at_least(0, depth=depth)
-    return _both(torch.cat((_lattice(rows, columns, True), _hang_trees(rows * columns, branching, depth)), dim=1))
+    at_least(3, rows=rows, columns=columns)
+    at_least(1, branching=branching)
+    at_least(0, depth=depth)
+    return both_ways(torch.cat((_lattice(rows, columns, True), _hang_trees(rows * columns, branching, depth)), dim=1))
 
 
 def tree_with_cycles(branching: int = 2, depth: int = 6, extra: int = 20, seed: int = 0) -> Tensor:
@@ -121,15 +121,15 @@ def tree_with_cycles(branching: int = 2, depth: int = 6, extra: int = 20, seed: 
     Returns:
         ``edge_index`` of shape ``(2, E)``, int64, each edge in both directions.
     """
-    _at_least(1, branching=branching, depth=depth)
-    _at_least(0, extra=extra)
+    at_least(1, branching=branching, depth=depth)
+    at_least(0, extra=extra)
     edges = _hang_trees(1, branching, depth)
     nodes = edges.shape[1] + 1
     keys, total = pairs_to_keys(edges.numpy(), nodes), nodes * (nodes - 1) // 2
     if extra > total - len(keys):
         raise ValueError(f"extra must be at most {total - len(keys)} for a tree of {nodes} nodes, got {extra}")
     chords = keys_to_pairs(draw_other_keys(keys, total, extra, np.random.default_rng(seed)), nodes)
-    return _both(torch.cat((edges, torch.from_numpy(chords)), dim=1))
+    return both_ways(torch.cat((edges, torch.from_numpy(chords)), dim=1))
 
 
 def stochastic_block(
@@ -149,10 +149,8 @@ def stochastic_block(
     if not sizes:
         raise ValueError("sizes must name at least one block, got none")
     for size in sizes:
-        _at_least(1, size=size)
-    for name, value in (("within", within), ("between", between)):
-        if not 0 <= value <= 1:
-            raise ValueError(f"{name} must be a probability, got {value}")
+        at_least(1, size=size)
+    probability(within=within, between=between)
     rng = np.random.default_rng(seed)
     starts = np.concatenate(([0], np.cumsum(sizes)))
     parts = []
@@ -166,7 +164,7 @@ def stochastic_block(
             drawn = draw_other_keys(none, size * rest, rng.binomial(size * rest, between), rng)
             parts.append(np.stack((drawn // rest + starts[a], drawn % rest + starts[a + 1])))
     labels = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
-    return _both(torch.from_numpy(np.concatenate(parts, axis=1))), labels
+    return both_ways(torch.from_numpy(np.concatenate(parts, axis=1))), labels
 
 
 def sphere_graph(nodes: int = 400, radius: float = 0.25, seed: int = 0) -> Tensor:
@@ -182,7 +180,7 @@ def sphere_graph(nodes: int = 400, radius: float = 0.25, seed: int = 0) -> Tenso
     Returns:
         ``edge_index`` of shape ``(2, E)``, int64, each edge in both directions.
     """
-    _at_least(2, nodes=nodes)
+    at_least(2, nodes=nodes)
     if not 0 < radius <= math.pi:
         raise ValueError(f"radius must be in (0, pi], got {radius}")
     points = np.random.default_rng(seed).standard_normal((nodes, 3))
@@ -205,9 +203,9 @@ def sphere_with_trees(points: int = 60, radius: float = 0.6, branching: int = 2,
     Returns:
         ``edge_index`` of shape ``(2, E)``, int64, each edge in both directions.
     """
-    _at_least(1, branching=branching)
-    _at_least(0, depth=depth)
-    return torch.cat((sphere_graph(points, radius, seed), _both(_hang_trees(points, branching, depth))), dim=1)
+    at_least(1, branching=branching)
+    at_least(0, depth=depth)
+    return torch.cat((sphere_graph(points, radius, seed), both_ways(_hang_trees(points, branching, depth))), dim=1)
 
 
 def torus_graph(nodes: int = 400, radius: float = 0.08, seed: int = 0) -> Tensor:
@@ -223,7 +221,7 @@ def torus_graph(nodes: int = 400, radius: float = 0.08, seed: int = 0) -> Tensor
     Returns:
         ``edge_index`` of shape ``(2, E)``, int64, each edge in both directions.
     """
-    _at_least(2, nodes=nodes)
+    at_least(2, nodes=nodes)
     if not 0 < radius < 0.5:
         raise ValueError(f"radius must be in (0, 0.5), got {radius}")
     return _neighbours(np.random.default_rng(seed).random((nodes, 2)), radius, 1.0)
@@ -233,7 +231,7 @@ def _neighbours(points: "np.ndarray[tuple[int, int], np.dtype[np.float64]]", rad
     from scipy.spatial import cKDTree
 
     pairs = cKDTree(points, boxsize=period).query_pairs(radius, output_type="ndarray")
-    return _both(torch.from_numpy(np.sort(pairs.astype(np.int64), axis=1).T.copy()))
+    return both_ways(torch.from_numpy(np.sort(pairs.astype(np.int64), axis=1).T.copy()))
 
 
 def _ring(nodes: int) -> Tensor:
@@ -258,13 +256,22 @@ def _hang_trees(roots: int, branching: int, depth: int) -> Tensor:
     return torch.stack((child.div(branching, rounding_mode="floor"), child + roots))
 
 
-def _both(edges: Tensor) -> Tensor:
+def both_ways(edges: Tensor) -> Tensor:
+    """Return edges in both directions."""
     return torch.cat((edges, edges.flip(0)), dim=1)
 
 
-def _at_least(bound: int, **values: int) -> None:
+def at_least(bound: int, **values: int) -> None:
+    """Raise if a number is less than a bound."""
     for name, value in values.items():
         if value < bound:
             raise ValueError(
                 f"{name} must not be negative, got {value}" if bound == 0 else f"{name} must be at least {bound}, got {value}"
             )
+
+
+def probability(**values: float) -> None:
+    """Raise unless numbers are probabilities."""
+    for name, value in values.items():
+        if not 0 <= value <= 1:
+            raise ValueError(f"{name} must be a probability, got {value}")

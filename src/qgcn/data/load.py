@@ -12,7 +12,7 @@ import torch
 
 from qgcn.data.arrays import arrays_of
 from qgcn.data.assemble import Array, assemble, degree_one_hot, undirected
-from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root
+from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root, parts_of
 from qgcn.data.download import download
 from qgcn.data.draft import from_index
 from qgcn.data.pickles import Holder, read_pickle
@@ -109,8 +109,7 @@ def _files(entry: Dataset, root: Path, mirror: str | None) -> dict[str, bytes]:
 
 def _generate(name: str, generator: Callable[..., Any], split_seed: int, options: dict[str, Any]) -> "Data":
     _check_options(name, options, list(signature(generator).parameters))
-    made = generator(**options)
-    edge_index, labels = made if isinstance(made, tuple) else (made, None)
+    edge_index, labels, x = parts_of(generator(**options))
     bound = signature(generator).bind(**options)
     bound.apply_defaults()
     if labels is not None:
@@ -119,7 +118,7 @@ def _generate(name: str, generator: Callable[..., Any], split_seed: int, options
         nodes = bound.arguments["nodes"]
     else:
         nodes = int(edge_index.max()) + 1
-    return undirected(assemble(edge_index.numpy(), nodes, name=name, y=labels, split_seed=split_seed))
+    return undirected(assemble(edge_index.numpy(), nodes, name=name, x=x, y=labels, split_seed=split_seed))
 
 
 def _planetoid(name: str, files: dict[str, bytes]) -> "Data":

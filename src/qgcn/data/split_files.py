@@ -10,7 +10,7 @@ from qgcn.data.assemble import Array, count
 from qgcn.data.columns import Table
 from qgcn.data.nodes import Nodes, quoted
 from qgcn.data.pairs import Ints, draw_other_keys, keys_of, keys_to_pairs, pairs_to_keys
-from qgcn.data.splits import PARTS, LinkSplit
+from qgcn.data.splits import PARTS, LinkSplit, hard_negatives
 from qgcn.data.tables import TABLE_SUFFIXES, read_table, refuse_pickle, suffix_of
 from qgcn.hints import nearest
 
@@ -53,11 +53,21 @@ def read_node_split(path: Path, node_ids: Array, y: Tensor) -> tuple[Tensor, Ten
     return train, val, test
 
 
-def read_link_split(path: Path, edge_index: Tensor, node_ids: Array, *, protocol: str, seed: int = 0) -> LinkSplit:
+def read_link_split(
+    path: Path,
+    edge_index: Tensor,
+    node_ids: Array,
+    *,
+    protocol: str,
+    negatives: int = 100,
+    x: Tensor | None = None,
+    seed: int = 0,
+) -> LinkSplit:
     """Read which edges are held out for validation and test, and perhaps the non-edges they are told from.
 
     Edges count as undirected. Those that are not listed are for training. If a part has no non-edges in the file, as many as it
-    has edges are drawn, uniformly among the pairs that are no edge and not listed.
+    has edges are drawn, uniformly among the pairs that are no edge and not listed. Hard non-edges are
+    chosen, and never read.
 
     Laws: those of :func:`qgcn.data.split_links`; the order of the lines does not matter.
 
@@ -67,6 +77,8 @@ def read_link_split(path: Path, edge_index: Tensor, node_ids: Array, *, protocol
         edge_index: Edges of the graph, shape ``(2, E)``.
         node_ids: Names of the nodes, shape ``(N,)``.
         protocol: What training negatives may be, see :func:`qgcn.data.split_links`.
+        negatives: Non-edges of each held-out edge, if they are hard.
+        x: Features, shape ``(N, F)``, which hard non-edges may be alike in (default: none).
         seed: Fixes the non-edges that are drawn.
 
     Raises:
@@ -84,8 +96,16 @@ def read_link_split(path: Path, edge_index: Tensor, node_ids: Array, *, protocol
     for part in _OF_NODES:
         if len(held[part]) == 0:
             raise ValueError(f"{path} leaves no {part} edges: expected some for train, val and test")
-    held |= _drawn_negatives(held, edges, size, np.random.default_rng(seed))
-    made = {part: torch.from_numpy(keys_to_pairs(each, size)).to(edge_index.device) for part, each in held.items()}
+    if protocol == "hard":
+        listed = next((part for part in PARTS[3:] if len(held[part])), None)
+        if listed is not None:
+            raise ValueError(f"{path} lists {listed}, but the protocol hard chooses non-edges itself: leave them out")
+        found = {part: keys_to_pairs(each, size) for part, each in held.items()}
+        found |= hard_negatives(found, size, ("val", "test"), negatives=negatives, x=x, seed=seed)
+    else:
+        held |= _drawn_negatives(held, edges, size, np.random.default_rng(seed))
+        found = {part: keys_to_pairs(each, size) for part, each in held.items()}
+    made = {part: torch.from_numpy(each).to(edge_index.device) for part, each in found.items()}
     return LinkSplit.of(made, size, protocol)
 
 

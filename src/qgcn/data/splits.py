@@ -1,7 +1,7 @@
 """Splits: which links and which nodes a model may learn from, and the non-edges it learns against."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from qgcn.data.hard_negatives import HardNegatives
 from qgcn.data.pairs import Ints, draw_other_keys, keys_to_pairs, pairs_to_keys
 
-__all__ = ["PROTOCOLS", "LinkSplit", "NegativeSampler", "split_links", "split_nodes"]
+__all__ = ["PROTOCOLS", "LinkSplit", "NegativeSampler", "hard_negatives", "split_classes", "split_links", "split_nodes"]
 
-PROTOCOLS = ("leak-free", "hgcn")
+PROTOCOLS = ("leak-free", "hgcn", "hard")
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 PARTS = ("train", "val", "test", "val_negative", "test_negative")
 
@@ -87,8 +88,9 @@ class LinkSplit:
         train: Training edges, each once, shape ``(2, *)``.
         val: Validation edges, each once, shape ``(2, *)``.
         test: Test edges, each once, shape ``(2, *)``.
-        val_negative: Non-edges for validation; as many as validation edges, unless a file lists others.
-        test_negative: Non-edges for the test; as many as test edges, unless a file lists others.
+        val_negative: Non-edges for validation; as many as validation edges, unless a file lists others. If they are hard, so
+            many for each edge, in the order of the edges.
+        test_negative: Non-edges for the test, likewise.
         negatives: Draws fresh training negatives.
         protocol: What the training negatives may be, see :func:`split_links`.
     """
@@ -117,7 +119,7 @@ class LinkSplit:
             _check_edges(pairs, num_nodes, name)
         held = {name: pairs.long() for name, pairs in held.items()}
         train = held["train"]
-        forbidden = torch.cat(tuple(held.values()), dim=1) if protocol == "leak-free" else train
+        forbidden = torch.cat(tuple(held.values()), dim=1) if protocol != "hgcn" else train
         message = torch.cat((train, train.flip(0)), dim=1)
         return cls(message=message, negatives=NegativeSampler(num_nodes, forbidden), protocol=protocol, **held)
 
@@ -133,7 +135,15 @@ class LinkSplit:
 
 
 def split_links(
-    edge_index: Tensor, num_nodes: int, *, val: float = 0.05, test: float = 0.10, protocol: str = "leak-free", seed: int = 0
+    edge_index: Tensor,
+    num_nodes: int,
+    *,
+    val: float = 0.05,
+    test: float = 0.10,
+    protocol: str = "leak-free",
+    negatives: int = 100,
+    x: Tensor | None = None,
+    seed: int = 0,
 ) -> LinkSplit:
     """Split the edges of a graph for link prediction.
 
@@ -146,6 +156,9 @@ def split_links(
     ``protocol="hgcn"``: the split of the hyperbolic literature. Training negatives come from every pair that is not a training
     edge, which includes the validation and test edges. (That code also draws self-pairs, which are left out here.)
 
+    ``protocol="hard"``: as leak-free, but each held-out edge has non-edges of its own, which share an end with it and look like
+    edges by training edges and features, see :class:`~qgcn.data.hard_negatives.HardNegatives`. Two edges may share some.
+
     Laws: train, val, test, val_negative and test_negative are pairwise disjoint as undirected pairs; together train, val and
     test are the edges of the graph; the same seed gives the same split on every device.
 
@@ -154,16 +167,15 @@ def split_links(
         num_nodes: Number of nodes.
         val: Share of the edges kept for validation; 0 for none.
         test: Share of the edges kept for the test; 0 for none.
-        protocol: ``"leak-free"`` or ``"hgcn"``.
+        protocol: ``"leak-free"``, ``"hgcn"`` or ``"hard"``.
+        negatives: Non-edges of each held-out edge, if they are hard.
+        x: Features, shape ``(N, F)``, which hard non-edges may be alike in (default: none).
         seed: Fixes the split.
 
     Raises:
         ValueError: Unknown protocol, impossible shares, indices out of range, or a graph too small or too dense for the shares.
     """
-    if protocol not in PROTOCOLS:
-        raise ValueError(f"unknown protocol {protocol!r}: expected one of {', '.join(map(repr, PROTOCOLS))}")
-    if not (val >= 0 and test >= 0 and val + test < 1):
-        raise ValueError(f"val and test must be shares with val + test < 1, got val={val} and test={test}")
+    _check_split(protocol, val, test, negatives)
     _check_edges(edge_index, num_nodes, "edge_index")
     rng = np.random.default_rng(seed)
     edges = pairs_to_keys(edge_index.long().cpu().numpy(), num_nodes)
@@ -179,18 +191,34 @@ def split_links(
             f"{held_out} held-out edges need as many non-edges and one more for training, got {non_edges}: "
             f"{num_nodes} nodes with {len(edges)} edges leave no others"
         )
-    shuffled = rng.permutation(edges)
-    negative = draw_other_keys(edges, num_pairs, held_out, rng)
-
-    def pairs(keys: Ints) -> Tensor:
-        return torch.from_numpy(keys_to_pairs(keys, num_nodes)).to(edge_index.device)
-
-    val_edges, test_edges = pairs(shuffled[:num_val]), pairs(shuffled[num_val:held_out])
-    train_edges = pairs(shuffled[held_out:])
-    val_negative, test_negative = pairs(negative[:num_val]), pairs(negative[num_val:])
-    parts = {"train": train_edges, "val": val_edges, "test": test_edges}
-    parts |= {"val_negative": val_negative, "test_negative": test_negative}
+    keys = np.split(rng.permutation(edges), (num_val, held_out))
+    held = {name: keys_to_pairs(part, num_nodes) for name, part in zip(("val", "test", "train"), keys, strict=True)}
+    if protocol == "hard":
+        held |= hard_negatives(held, num_nodes, ("val", "test"), negatives=negatives, x=x, seed=seed)
+    else:
+        others = np.split(draw_other_keys(edges, num_pairs, held_out, rng), (num_val,))
+        named = zip(("val_negative", "test_negative"), others, strict=True)
+        held |= {name: keys_to_pairs(part, num_nodes) for name, part in named}
+    parts = {name: torch.from_numpy(pairs).to(edge_index.device) for name, pairs in held.items()}
     return LinkSplit.of(parts, num_nodes, protocol)
+
+
+def hard_negatives(
+    held: Mapping[str, Ints], num_nodes: int, needed: Sequence[str], *, negatives: int, x: Tensor | None, seed: int
+) -> dict[str, Ints]:
+    """Return hard non-edges for the held-out edges of some parts, ``val`` or ``test``.
+
+    Args:
+        held: Edges by part, ``train``, ``val`` and ``test``, shapes ``(2, *)``.
+        num_nodes: Number of nodes.
+        needed: Parts that need non-edges.
+        negatives: Non-edges of each edge.
+        x: Features, if hard non-edges may be alike in them.
+        seed: Fixes the non-edges.
+    """
+    edges = np.concatenate([held[name] for name in ("train", "val", "test")], axis=1)
+    chooser = HardNegatives(held["train"], edges, num_nodes, x, seed)
+    return {f"{name}_negative": chooser.of(held[name], negatives, ("val", "test").index(name)) for name in needed}
 
 
 def split_nodes(y: Tensor, *, train: float = 0.7, val: float = 0.15, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
@@ -216,20 +244,79 @@ def split_nodes(y: Tensor, *, train: float = 0.7, val: float = 0.15, seed: int =
     test = round(1 - train - val, 12)  # 1 - 0.7 - 0.3 is not 0 in floating point
     if not (train > 0 and val >= 0 and test >= 0):
         raise ValueError(f"train and val must be shares with 0 < train and train + val <= 1, got train={train} and val={val}")
-    if y.ndim != 1 or y.is_floating_point():
-        raise ValueError(f"y must hold integers in shape (N,), got {str(y.dtype).removeprefix('torch.')} in {tuple(y.shape)}")
+    _check_labels(y)
     labelled = np.flatnonzero(y.cpu().numpy() >= 0)
     num_val, num_test = (max(1, round(share * len(labelled))) if share > 0 else 0 for share in (val, test))
     parts = 1 + (val > 0) + (test > 0)
     if len(labelled) < parts:
         raise ValueError(f"a split in {parts} parts needs at least {parts} labelled nodes, got {len(labelled)}")
     order = np.random.default_rng(seed).permutation(labelled)
-    masks = np.zeros((3, len(y)), dtype=bool)
     held_out = num_val + num_test
-    for mask, part in zip(masks, (order[held_out:], order[:num_val], order[num_val:held_out]), strict=True):
+    return _masks(y, order[held_out:], order[:num_val], order[num_val:held_out])
+
+
+def split_classes(
+    y: Tensor, *, per_class: int = 20, val: int = 500, test: int = 1000, seed: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw as many training nodes of each class, and then nodes of any class for validation and test.
+
+    The form of the public split of citation graphs. Where fewer nodes are left than ``val + test``, they are shared out in that
+    ratio. What is in no part is not used.
+
+    Laws: the masks are disjoint and of labelled nodes; the same seed gives the same masks.
+
+    Args:
+        y: Classes, shape ``(N,)``, integers; negative where there is no label.
+        per_class: Training nodes of each class.
+        val: Nodes to choose by.
+        test: Nodes for the test.
+        seed: Fixes the split.
+
+    Returns:
+        Three boolean masks of shape ``(N,)``: train, validation, test.
+
+    Raises:
+        ValueError: A class has fewer nodes, or not two are left for validation and test.
+    """
+    _check_labels(y)
+    if min(per_class, val, test) < 1:
+        raise ValueError(f"per_class, val and test must be at least 1, got {per_class}, {val} and {test}")
+    classes = y.cpu().numpy()
+    order = np.random.default_rng(seed).permutation(np.flatnonzero(classes >= 0))
+    by_class = order[np.argsort(classes[order], kind="stable")]
+    names, first, sizes = np.unique(classes[by_class], return_index=True, return_counts=True)
+    if len(names) and sizes.min() < per_class:
+        raise ValueError(f"class {names[sizes.argmin()]} has {sizes.min()} labelled nodes, but per_class is {per_class}")
+    train = by_class[(first[:, None] + np.arange(per_class)).ravel()]
+    rest = order[~np.isin(order, train)]
+    if len(rest) < 2:
+        raise ValueError(f"{per_class} training nodes of each class leave {len(rest)} for validation and test: give fewer")
+    if len(rest) < val + test:
+        val = max(1, len(rest) * val // (val + test))
+        test = len(rest) - val
+    return _masks(y, train, rest[:val], rest[val : val + test])
+
+
+def _check_labels(y: Tensor) -> None:
+    if y.ndim != 1 or y.is_floating_point():
+        raise ValueError(f"y must hold integers in shape (N,), got {str(y.dtype).removeprefix('torch.')} in {tuple(y.shape)}")
+
+
+def _masks(y: Tensor, *parts: Ints) -> tuple[Tensor, Tensor, Tensor]:
+    masks = np.zeros((3, len(y)), dtype=bool)
+    for mask, part in zip(masks, parts, strict=True):
         mask[part] = True
     train_mask, val_mask, test_mask = torch.from_numpy(masks).to(y.device)
     return train_mask, val_mask, test_mask
+
+
+def _check_split(protocol: str, val: float, test: float, negatives: int) -> None:
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"unknown protocol {protocol!r}: expected one of {', '.join(map(repr, PROTOCOLS))}")
+    if not (val >= 0 and test >= 0 and val + test < 1):
+        raise ValueError(f"val and test must be shares with val + test < 1, got val={val} and test={test}")
+    if negatives < 1:
+        raise ValueError(f"negatives must be at least 1, got {negatives}")
 
 
 def _check_edges(edges: Tensor, num_nodes: int, what: str) -> None:

@@ -72,6 +72,9 @@ class Sweep:
         self.candidates, self.folder = list(candidates), Path(folder)
         self.trials, self.jobs, self.seed, self.prune, self.storage = trials, jobs, seed, prune, storage
         self.task = find_task(str(candidates[0].fixed["task"]))
+        metric = self.task.metric_of(candidates[0].config({}))
+        self.metric = self.task.titles.get(metric, metric)
+        """Name of the score that settings are chosen by."""
         self.recovered = 0
         """Trials that dead processes had left, whose settings were tried again."""
         self._studies: list[CandidateStudy] = []
@@ -191,7 +194,7 @@ class Sweep:
 
     def _write(self, rows: list[Row]) -> None:
         write_rows(self.folder / "trials.jsonl", rows)
-        fixed, metric = self.candidates[0].fixed, self.task.titles.get(self.task.metric, self.task.metric)
+        fixed, metric = self.candidates[0].fixed, self.metric
         write_table(self.folder / "study.md", f"Sweep of {fixed['task']} on {fixed['data']}", metric, rows)
         homes = {(each.model, each.space): each for each in self.candidates}
         ranked = best_rows(rows)

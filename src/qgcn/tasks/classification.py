@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from qgcn import metrics
 from qgcn.blending import Prior
-from qgcn.data import read_node_split, split_nodes
+from qgcn.data import read_node_split, split_classes, split_nodes
 from qgcn.embedding import node_ids_of, read_embedding
 from qgcn.manifolds import Space, parse_space
 from qgcn.models import Encoder
@@ -47,6 +47,9 @@ class ClassificationConfig(Config):
     )
     test: float | None = Field(
         None, gt=0, lt=1, description="Share of the labelled nodes kept for the test; the graph's own split if not given."
+    )
+    per_class: int | None = Field(
+        None, ge=1, description="Training nodes drawn of each class; 500 others are for validation, 1,000 for the test."
     )
     split: str | None = path_field("File that says which nodes are held out: CSV, TSV or Parquet of id and part.")
     start: str | None = path_field("Folder of a finished run whose embedding joins the features.")
@@ -98,7 +101,7 @@ class NodeClassification(Task[ClassificationConfig]):
     """
 
     name: ClassVar[str] = "classification"
-    metric: ClassVar[str] = "f1_micro"
+    metric = "f1_micro"
     everything: ClassVar[str] = "all labelled nodes"
     config_type: ClassVar[type[Config]] = ClassificationConfig
     needs_labels: ClassVar[bool] = True
@@ -109,7 +112,7 @@ class NodeClassification(Task[ClassificationConfig]):
     aim: ClassVar[str] = "so that the class of a node can be read off its point"
     titles: ClassVar[dict[str, str]] = {"f1_micro": "F1 (micro)", "f1_macro": "F1 (macro)"}
     curve_title: ClassVar[str] = "accuracy"
-    main_scores: ClassVar[tuple[str, ...]] = ("f1_micro", "f1_macro")
+    main_scores = ("f1_micro", "f1_macro")
     chosen: ClassTerms | None = None
     """Cheap predictors whose regularisation is taken over; there are some if validation nodes are trained on."""
 
@@ -118,6 +121,9 @@ class NodeClassification(Task[ClassificationConfig]):
         """Raise if no layer is left for the encoder, or shares make no split."""
         super().check(config)
         check_shares(config)
+        named = [name for name in ("val", "test", "split") if getattr(config, name, None) is not None]
+        if getattr(config, "per_class", None) is not None and named:
+            raise ValueError(f"{named[0]} has no effect beside per_class, which says what is held out: leave out one of them")
         layers = config.options.get("layers", 2)
         if _convolves(config) and layers < 2:
             raise ValueError(f"classification by convolution needs at least 2 layers, got {layers}")
@@ -128,6 +134,8 @@ class NodeClassification(Task[ClassificationConfig]):
         made = {} if config.start is None else {"start": read_embedding(Path(config.start), data)}
         if config.split is not None:
             masks = read_node_split(Path(config.split), node_ids_of(data), _labels_of(data))
+        elif config.per_class is not None:
+            masks = split_classes(_labels_of(data), per_class=config.per_class, seed=config.split_seed)
         elif config.val is not None or config.test is not None:
             val, test = (SHARE if share is None else share for share in (config.val, config.test))
             masks = split_nodes(_labels_of(data), train=1 - val - test, val=val, seed=config.split_seed)
@@ -334,7 +342,8 @@ class NodeClassification(Task[ClassificationConfig]):
             return super().remarks()
         config, parts = self.config, {name: len(nodes) for name, nodes in self.nodes.items()}
         sizes = ", ".join(f"{number} {name}" for name, number in parts.items())
-        origin = "drawn by val and test" if config.split is None else f"read from {config.split}"
+        drawn = "drawn by val and test" if config.per_class is None else f"drawn with {config.per_class} training nodes a class"
+        origin = drawn if config.split is None else f"read from {config.split}"
         usual = split_nodes(self.y.cpu(), seed=config.split_seed)  # what a graph that has no split of its own is given
         own = [getattr(self.source, name, mask) for name, mask in zip(MASKS, usual, strict=True)]
         is_public = not all(torch.equal(*pair) for pair in zip(own, usual, strict=True))

@@ -35,16 +35,28 @@ __all__ = ["LinkConfig", "LinkPrediction", "LinkPredictor"]
 
 SPECTRAL = (2, 4, 8, 16, 32, 64)
 """Dimensions of spectral yardsticks, of which validation chooses."""
+SPLITS = {
+    "leak-free": "the leak-free split",
+    "hgcn": "the hgcn split, which leaks test pairs into training",
+    "hard": "the leak-free split with hard non-edges",
+}
+"""What a split is called in a sentence."""
 
 
 class LinkConfig(Config):
     """Settings of link prediction."""
 
     task: Literal["links"] = "links"
-    protocol: Literal["leak-free", "hgcn"] = Field("leak-free", description="Protocol of the split of edges.")
+    protocol: Literal["leak-free", "hgcn", "hard"] = Field(
+        "leak-free", description="Protocol of the split of edges; hard gives each held-out edge non-edges that look like edges."
+    )
     val: float = Field(0.05, gt=0, lt=1, description="Share of the edges kept for validation.")
     test: float = Field(0.10, gt=0, lt=1, description="Share of the edges kept for the test.")
     split: str | None = path_field("File that says which edges are held out: CSV, TSV or Parquet of source, target and part.")
+    negatives: int = Field(100, ge=1, le=10000, description="Non-edges of each held-out edge, with the protocol hard.")
+    select: Literal["roc_auc", "average_precision", "mrr", "hits@10", "hits@50", "hits@100"] = Field(
+        "roc_auc", description="Score that validation chooses by, the main one of the results."
+    )
     decoder: Literal["squared-distance", "distance", "product", "bilinear"] = Field(
         "squared-distance",
         description="Read an edge off the squared distance of two points, their distance, the inner product of their tangent "
@@ -99,12 +111,13 @@ class LinkPredictor(PairPredictor):
 class LinkPrediction(Task[LinkConfig]):
     """Learn some edges of a graph, and tell the others from non-edges.
 
-    Scores: ``roc_auc``, ``average_precision``, ``mrr`` and ``hits@10``, ``hits@50``, ``hits@100``. Messages pass along training
-    edges, without weights.
+    Scores: ``roc_auc``, ``average_precision``, ``mrr`` and ``hits@10``, ``hits@50``, ``hits@100``: of all held-out edges among
+    all held-out non-edges; with the protocol hard, of each edge among its own, on average. Messages pass along training edges,
+    without weights.
     """
 
     name: ClassVar[str] = "links"
-    metric: ClassVar[str] = "roc_auc"
+    metric = "roc_auc"
     everything: ClassVar[str] = "all edges"
     config_type: ClassVar[type[Config]] = LinkConfig
     eval_every: ClassVar[int] = 5
@@ -122,18 +135,27 @@ class LinkPrediction(Task[LinkConfig]):
     example: ClassVar[str] = "qgcn train links --data friends.csv --space Q15,1 --seeds 5"
     aim: ClassVar[str] = "so that points of linked nodes are near each other"
     titles: ClassVar[dict[str, str]] = {"roc_auc": "ROC AUC", "mrr": "MRR"}
-    main_scores: ClassVar[tuple[str, ...]] = ("roc_auc", "average_precision", "mrr")
+    main_scores: tuple[str, ...] = ("roc_auc", "average_precision", "mrr")
 
     @classmethod
     def check(cls, config: Config) -> None:
-        """Raise if shares make no split, or a file makes it already."""
+        """Raise if shares make no split, or a file makes it already, or hard non-edges are counted where there are none."""
         super().check(config)
         check_shares(config)
+        usual = type(config).model_fields["negatives"].default
+        if isinstance(config, LinkConfig) and config.protocol != "hard" and config.negatives != usual:
+            raise ValueError(f"negatives has no effect with the protocol {config.protocol}; it is for protocol hard")
+
+    @classmethod
+    def metric_of(cls, config: Config) -> str:
+        """Return the score that the settings select by."""
+        return config.select if isinstance(config, LinkConfig) else cls.metric
 
     @classmethod
     def make_split(cls, data: "Data", config: LinkConfig) -> dict[str, Tensor]:
         """Split the edges, see :func:`qgcn.data.split_links`, or as a file says, see :func:`qgcn.data.read_link_split`."""
         form: dict[str, Any] = {"protocol": config.protocol, "seed": config.split_seed}
+        form |= {"negatives": config.negatives, "x": getattr(data, "x", None)}
         if config.split is not None:
             return read_link_split(Path(config.split), data.edge_index, node_ids_of(data), **form).parts()
         return split_links(data.edge_index, int(data.num_nodes or 0), val=config.val, test=config.test, **form).parts()
@@ -161,6 +183,23 @@ class LinkPrediction(Task[LinkConfig]):
     def prepare(self) -> None:
         """Build the split from its parts."""
         self.links: LinkSplit = LinkSplit.of(self.split, self.num_nodes, self.config.protocol).to(self.device)
+        self.metric = self.metric_of(self.config)
+        self.main_scores = tuple(dict.fromkeys((self.metric, *type(self).main_scores)))
+        for part in ("val", "test"):
+            self._check_part(part)
+
+    def _check_part(self, part: str) -> None:
+        """Raise unless there are enough non-edges for the main score, and as many for each edge as the settings say."""
+        edges, others = (self.split[name].shape[1] for name in (part, f"{part}_negative"))
+        if self.config.protocol == "hard":
+            if others != edges * self.config.negatives:
+                wanted = f"{self.config.negatives} non-edges for each of {edges} edges"
+                raise ValueError(f"{part}_negative must hold {wanted}, got {others}")
+            others = min(others, self.config.negatives)
+        least = int(self.metric.partition("@")[2] or 0)
+        if 0 < others < least:
+            kind = {"val": "validation", "test": "test"}[part]
+            raise ValueError(f"{self.metric} needs at least {least} non-edges, got {others} for {kind}: select another score")
 
     def known_edges(self) -> tuple[Tensor, Tensor | None]:
         """Return all edges; weights are not used."""
@@ -186,23 +225,33 @@ class LinkPrediction(Task[LinkConfig]):
         return (torch.cat((getattr(self.links, split), getattr(self.links, f"{split}_negative")), dim=1),)
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
-        """Return the area under the ROC curve on validation."""
-        count = self.links.val.shape[1]
-        return metrics.roc_auc(prediction[:count], prediction[count:]).double()
+        """Return the score on validation that is selected by; axes before the last are batches."""
+        return self._measures(prediction, "val")[self.metric]().double()
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Return ranking scores."""
         if split == "train":
             raise ValueError("training edges have no fixed non-edges to be scored against")
-        count = getattr(self.links, split).shape[1]
-        positive, negative = prediction[:count], prediction[count:]
-        scores = {
-            "roc_auc": metrics.roc_auc(positive, negative),
-            "average_precision": metrics.average_precision(positive, negative),
-            "mrr": metrics.mean_reciprocal_rank(positive, negative),
+        return {name: float(measure()) for name, measure in self._measures(prediction, split).items()}
+
+    def _measures(self, prediction: Tensor, split: Split) -> dict[str, Callable[[], Tensor]]:
+        """Return what computes each score of predictions, shape ``(..., P)``; hard non-edges are those of one edge each."""
+        count, hard = getattr(self.links, split).shape[1], self.links.protocol == "hard"
+        positive, negative = prediction[..., :count], prediction[..., count:]
+        if hard:
+            positive, negative = positive.unsqueeze(-1), negative.unflatten(-1, (count, -1))
+        methods: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+            "roc_auc": metrics.roc_auc,
+            "average_precision": metrics.average_precision,
+            "mrr": metrics.mean_reciprocal_rank,
         }
-        scores |= {f"hits@{k}": metrics.hits_at(positive, negative, k) for k in (10, 50, 100) if k <= count}
-        return {name: float(value) for name, value in scores.items()}
+        methods |= {f"hits@{k}": partial(metrics.hits_at, k=k) for k in (10, 50, 100) if k <= negative.shape[-1]}
+
+        def measured(method: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+            found = method(positive, negative)
+            return found.mean(-1) if hard else found
+
+        return {name: partial(measured, method) for name, method in methods.items()}
 
     def outcomes(self, prediction: Tensor, split: Split) -> tuple[Tensor, Tensor]:
         """Return the logits of "no edge" and "edge" for the pairs of a split, and which it is."""
@@ -299,13 +348,19 @@ class LinkPrediction(Task[LinkConfig]):
         return f"{self.links.protocol} split"
 
     def outcome(self, value: str) -> str:
-        """Say what the area under the curve means."""
-        leaks = self.links.protocol == "hgcn"
-        split = "the hgcn split, which leaks test pairs into training" if leaks else "the leak-free split"
-        return (
-            f"Shown a held-out edge and a pair that is none, it prefers the edge {value} of the time, "
-            f"where guessing gives 50 % ({split})."
-        )
+        """Say what the main score means."""
+        split, hard = SPLITS[self.links.protocol], self.links.protocol == "hard"
+        others = f"{self.config.negatives} hard non-edges of its own" if hard else "all held-out non-edges"
+        kind, _, rank = self.metric.partition("@")
+        if kind == "roc_auc":
+            pair = "one of its hard non-edges" if hard else "a pair that is none"
+            told = f"Shown a held-out edge and {pair}, it prefers the edge {value} of the time, where guessing gives 50 %"
+        elif kind == "hits":
+            told = f"Each ranked among {others}, {value} of the held-out edges come before the non-edge in place {rank}"
+        else:
+            name = "a mean reciprocal rank of" if kind == "mrr" else "an average precision of"
+            told = f"Held-out edges, each ranked among {others}, have {name} {value}"
+        return f"{told} ({split})."
 
     def caution(self) -> str:
         """Warn of the split that leaks."""

@@ -122,7 +122,7 @@ class Reconstruction(Task[ReconstructionConfig]):
     """
 
     name: ClassVar[str] = "reconstruction"
-    metric: ClassVar[str] = "map"
+    metric = "map"
     best_possible: ClassVar[float | None] = 1.0
     config_type: ClassVar[type[Config]] = ReconstructionConfig
     eval_every: ClassVar[int] = 50

@@ -63,8 +63,8 @@ class Task(Blendable, ABC, Generic[ConfigT]):
     """
 
     name: ClassVar[str]
-    metric: ClassVar[str]
-    """The score by which models are chosen on validation; larger is better."""
+    metric: str
+    """The score by which models are chosen on validation; larger is better. Settings may name another: :meth:`metric_of`."""
     best_possible: ClassVar[float | None] = None
     """The value of that score at which nothing is left to gain, so that training stops. Not for a score on held-out data: few
     of them can all be right by chance."""
@@ -107,7 +107,7 @@ class Task(Blendable, ABC, Generic[ConfigT]):
     """Names of scores as they are shown, where they are not those of the results."""
     curve_title: ClassVar[str] = ""
     """Name of the metric in a figure of training, if it is another one."""
-    main_scores: ClassVar[tuple[str, ...]] = ()
+    main_scores: tuple[str, ...] = ()
     """Scores that a table of results has room for, in its order; all of them if not given."""
     plain_scores: ClassVar[frozenset[str]] = frozenset()
     """Scores that are no shares, and not shown in per cent."""
@@ -222,6 +222,11 @@ class Task(Blendable, ABC, Generic[ConfigT]):
         if config.refit and not cls.everything:
             why = "the task does not say what to train on" if cls.held_out else "nothing is held out"
             raise ValueError(f"refit does nothing for {cls.name}: {why}; leave it out")
+
+    @classmethod
+    def metric_of(cls, config: Config) -> str:
+        """Return the score by which models with these settings are chosen."""
+        return cls.metric
 
     @classmethod
     def make_split(cls, data: "Data", config: ConfigT) -> dict[str, Tensor]:
@@ -366,14 +371,12 @@ class Task(Blendable, ABC, Generic[ConfigT]):
 
     def remarks(self) -> list[str]:
         """Return remarks on how the data are used."""
-        if getattr(self.data, "edge_weight", None) is None or self.capabilities.graph == "matrix":
-            return []
-        return ["weights of edges are not used"]
+        used = getattr(self.data, "edge_weight", None) is None or self.capabilities.graph == "matrix"
+        return [] if used else ["weights of edges are not used"]
 
     def features_used(self) -> str:
         """Return which features the model sees, in words."""
-        x = self.node_features()
-        return "one-hot" if x is None else str(x.shape[1])
+        return "one-hot" if (x := self.node_features()) is None else str(x.shape[1])
 
     def about_results(self) -> dict[str, Any]:
         """Return what a file of results says beside scores."""
