@@ -14,6 +14,7 @@ SENSIBLE = {
     "qnn": EVERYWHERE,
     "qgat": EVERYWHERE,
     "deep": EVERYWHERE,
+    "transformer": EVERYWHERE,
     "hgcn": ("H3",),
     "hnn": ("H3",),
     "propagation": ("E4", "H3", "Q2,2", "H2xS2"),

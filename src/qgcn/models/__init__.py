@@ -8,6 +8,7 @@ name             network                                           space
 ``propagation``  a linear map, then steps with learned weights     any
 ``qgat``         convolutions that attend to distances             any
 ``deep``         many convolutions with an initial residual        any
+``transformer``  attention to all nodes beside convolutions        any
 ``hgcn``         convolutions in the tangent space                 ``H16``
 ``hnn``          the same without a graph                          ``H16``
 ``kappa-gcn``    convolutions in the tangent space                 ``H8xS8``, ``K16``, ...
@@ -28,6 +29,7 @@ from qgcn.models.pyg import EuclideanNetwork
 from qgcn.models.registry import MODELS, Model, build, default_space, find_model, lives_in, register_model
 from qgcn.models.shallow import Coordinates
 from qgcn.models.tangent import QGAT, QGCN, QNN, TangentNetwork
+from qgcn.models.transformer import Transformer
 
 __all__ = [
     "MODELS",
@@ -43,6 +45,7 @@ __all__ = [
     "Options",
     "Propagation",
     "TangentNetwork",
+    "Transformer",
     "build",
     "default_space",
     "find_model",

@@ -41,7 +41,7 @@ def attention(x, y, v, space, tau, kind="distance"):
 
 
 def case(name, dtype=torch.float64, seed=0):
-    """Return a space that learns its curvature, tangent vectors of queries and keys, values, temperature and what comes back."""
+    """Return a space that learns its curvature; vectors of queries and keys, values, temperature; and what comes back."""
     space = parse_space(name, beta=BETA, learnable=True)
     source = generator(seed)
     u, w = (torch.randn(n, space.ambient_dim, dtype=torch.float64, generator=source) for n in (45, 70))
