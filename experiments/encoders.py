@@ -32,24 +32,24 @@ METRICS = {"links": "roc_auc", "classification": "f1_micro"}
 Case = tuple[str, str, str, str, str]
 
 
-def measure(job: tuple[Case, int]) -> list[dict[str, Any]]:
-    """Train one case for all its seeds; return a line for each."""
+def measure(job: tuple[Case, int, int]) -> list[dict[str, Any]]:
+    """Train one case for all its seeds from a first one; return a line for each."""
     import torch
 
     from qgcn import __version__
     from qgcn.training import Config, Run
 
     torch.set_num_threads(1)
-    case, seeds = job
+    case, first, seeds = job
     named = dict(zip(KEYS, case, strict=True))
     settings = {"task": named["task"], "data": named["graph"], "model": named["model"], "space": named["space"]}
-    settings |= json.loads(named["options"]) | {"seeds": seeds, "yardsticks": False, "blend": False}
+    settings |= json.loads(named["options"]) | {"seed": first, "seeds": seeds, "yardsticks": False, "blend": False}
     began = time.monotonic()
     run = Run(Config.checked(settings))
     try:
         run.train()
     except ValueError as error:  # diverged
-        return [named | {"seed": 0, "error": str(error)}]
+        return [named | {"seed": first, "error": str(error)}]
     about = {"seconds": round((time.monotonic() - began) / seeds, 2), "version": __version__, "torch": torch.__version__}
     metric = METRICS[named["task"]]
     return [named | {"seed": each["seed"], "val": each["val"][metric], "test": each["test"], **about} for each in run.results]
@@ -96,13 +96,16 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="print what the file holds and stop")
     asked = parser.parse_args()
     lines = [json.loads(line) for line in asked.out.read_text().splitlines()] if asked.out.is_file() else []
-    known = {tuple(line[key] for key in KEYS) for line in lines}
+    done: dict[tuple[str, ...], int] = defaultdict(int)
+    for line in lines:
+        done[tuple(line[key] for key in KEYS)] += 1
     cases: list[Case] = [
         (task, graph, model, space, json.dumps(options))
         for model, graph, task, space in product(asked.models, asked.graphs, asked.tasks, asked.spaces)
         for options in ENCODERS[model][: 1 if asked.plain else None]
     ]
-    jobs = [(case, asked.seeds) for case in ([] if asked.table else cases) if case not in known]
+    wanted = [] if asked.table else cases
+    jobs = [(case, done[case], asked.seeds - done[case]) for case in wanted if done[case] < asked.seeds]
     began = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(asked.jobs) as pool:
         for found in pool.imap_unordered(measure, jobs):

@@ -15,7 +15,7 @@ from qgcn.kernels.pairs.neighbourhoods import WORD
 from qgcn.kernels.pairs.points import Points
 from qgcn.numerics import ARC_LIMIT, arc_polynomial, limits
 
-__all__ = ["MOST_FACTORS", "by_key", "by_query", "forward", "obstacle"]
+__all__ = ["by_key", "by_query", "forward", "obstacle"]
 
 _POINTS: Final = [c_void_p, c_void_p, c_int64, c_int32]
 _SPACE: Final = [c_void_p, c_int32, c_void_p, c_void_p, c_float, c_float, c_int32]
@@ -54,25 +54,25 @@ class _Given:
         reach = torch.stack((points.reach, 1 / points.reach), dim=2).flatten(1)
         return self.columns(points.x), self.columns(reach, 1.0), _padded(len(points)), len(points)
 
-    def space(self, points: Points, rate: float, chord: bool) -> tuple[Any, ...]:
+    def space(self, points: Points, rate: Tensor, chord: bool) -> tuple[Any, ...]:
         shape = self.pointer(np.array(points.layout, dtype=np.int32))
         sizes = self.pointer(points.sizes.detach().contiguous())
         polynomial = self.pointer(np.array(arc_polynomial(), dtype=np.float32))
-        return shape, len(points.layout), sizes, polynomial, ARC_LIMIT, rate, chord
+        return shape, len(points.layout), sizes, polynomial, ARC_LIMIT, float(rate), chord
 
 
 def _padded(n: int) -> int:
     return -(-n // WORD) * WORD
 
 
-def forward(queries: Points, keys: Points, v: Tensor, rate: float, chord: bool) -> tuple[Tensor, Tensor]:
+def forward(queries: Points, keys: Points, v: Tensor, rate: Tensor, chord: bool) -> tuple[Tensor, Tensor]:
     """Return the mean of the values of each query, shape ``(N, n)``, and the base-2 logarithm of its sum, shape ``(N,)``.
 
     Args:
         queries: Points that listen.
         keys: Points that are listened to.
         v: Values of the keys, shape ``(M, n)``.
-        rate: Inverse of the temperature, in units of base 2.
+        rate: Inverse of the temperature, in units of base 2, shape ``()``.
         chord: Take the squared chord as energy.
     """
     given, n, width = _Given(), len(queries), v.shape[1]
@@ -85,7 +85,7 @@ def forward(queries: Points, keys: Points, v: Tensor, rate: float, chord: bool) 
 
 
 def by_query(
-    queries: Points, keys: Points, v: Tensor, rate: float, chord: bool, grad: Tensor, logs: Tensor, delta: Tensor
+    queries: Points, keys: Points, v: Tensor, rate: Tensor, chord: bool, grad: Tensor, logs: Tensor, delta: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return sums over the keys of the slope of the score: times half the energy's slope by the query, and times the rest.
 
@@ -109,7 +109,7 @@ def by_query(
 
 
 def by_key(
-    queries: Points, keys: Points, v: Tensor, rate: float, chord: bool, grad: Tensor, logs: Tensor, delta: Tensor
+    queries: Points, keys: Points, v: Tensor, rate: Tensor, chord: bool, grad: Tensor, logs: Tensor, delta: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return sums over the queries: of the slope of the score times half the energy's by the key, and of shares of gradients.
 
@@ -124,7 +124,7 @@ def by_key(
 
 
 def _pass(
-    given: _Given, rows: Points, columns: Points, rate: float, chord: bool, keys: bool, vectors: tuple[int, ...], width: int
+    given: _Given, rows: Points, columns: Points, rate: Tensor, chord: bool, keys: bool, vectors: tuple[int, ...], width: int
 ) -> tuple[Tensor, Tensor]:
     n, d = rows.x.shape
     to_x, rest = rows.x.new_empty(n, d), rows.x.new_empty(n, width)

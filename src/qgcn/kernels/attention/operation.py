@@ -6,9 +6,9 @@ Neighbours count :math:`1 + w a_{ij}` times: their logits are larger by the loga
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -20,9 +20,12 @@ from qgcn.kernels.attention import cpu, reference
 from qgcn.kernels.attention.energy import EnergyKind, pair_energies
 from qgcn.kernels.backends import Implementation
 from qgcn.kernels.metric import Factor, Metric, factors_of
+from qgcn.kernels.pairs.implementations import obstacles
 from qgcn.kernels.pairs.points import Layout, Points, layout_of, sizes_of
 
 __all__ = ["attend", "attend_with_edges"]
+
+_MOST_VALUES: Final = 64
 
 
 def attend(
@@ -108,16 +111,16 @@ def _check(queries: Tensor, keys: Tensor, values: Tensor) -> None:
 class _Kernels(Protocol):
     """The functions of a fused implementation; see :mod:`qgcn.kernels.attention.cpu`."""
 
-    def forward(self, queries: Points, keys: Points, v: Tensor, rate: float, chord: bool) -> tuple[Tensor, Tensor]:
+    def forward(self, queries: Points, keys: Points, v: Tensor, rate: Tensor, chord: bool) -> tuple[Tensor, Tensor]:
         """Return means and base-2 logarithms."""
 
     def by_query(
-        self, queries: Points, keys: Points, v: Tensor, rate: float, chord: bool, grad: Tensor, logs: Tensor, delta: Tensor
+        self, queries: Points, keys: Points, v: Tensor, rate: Tensor, chord: bool, grad: Tensor, logs: Tensor, delta: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return what queries, rate and sizes change."""
 
     def by_key(
-        self, queries: Points, keys: Points, v: Tensor, rate: float, chord: bool, grad: Tensor, logs: Tensor, delta: Tensor
+        self, queries: Points, keys: Points, v: Tensor, rate: Tensor, chord: bool, grad: Tensor, logs: Tensor, delta: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Return what keys and values change."""
 
@@ -138,7 +141,7 @@ class _Attention(Function):
     def forward(ctx: Any, x: Tensor, y: Tensor, v: Tensor, sizes: Tensor, rate: Tensor, fixed: _Fixed) -> tuple[Tensor, Tensor]:
         queries, keys = (Points.of(each.detach(), sizes, fixed.layout) for each in (x, y))
         v = v.contiguous()
-        mean, logs = fixed.kernels.forward(queries, keys, v, float(rate) / math.log(2), fixed.chord)
+        mean, logs = fixed.kernels.forward(queries, keys, v, rate.detach() / math.log(2), fixed.chord)
         ctx.fixed = fixed
         ctx.save_for_backward(queries.x, queries.reach, keys.x, keys.reach, v, sizes, rate, mean, logs)
         return mean, logs * math.log(2)
@@ -150,24 +153,29 @@ class _Attention(Function):
         fixed: _Fixed = ctx.fixed
         queries, keys = Points(x, x_reach, sizes, fixed.layout), Points(y, y_reach, sizes, fixed.layout)
         delta, grad = ((grad * mean).sum(-1) - to_log).contiguous(), grad.contiguous()
-        given = queries, keys, v, float(rate) / math.log(2), fixed.chord, grad, logs, delta
+        given = queries, keys, v, rate.detach() / math.log(2), fixed.chord, grad, logs, delta
         to_x, rest = fixed.kernels.by_query(*given)
         to_y, to_v = fixed.kernels.by_key(*given)
         return -2 * rate * to_x, -2 * rate * to_y, to_v, -rate * rest[1:], -rest[0], None
 
 
-def _native_obstacle(x: Tensor, v: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:
-    if x.dtype != torch.float32 or v.dtype != torch.float32:
-        return f"points are {x.dtype} and values {v.dtype}, expected torch.float32"
-    if x.device.type != "cpu":
-        return f"points are on {x.device}, expected the CPU"
-    if factors is None:
-        return f"{manifold} has a factor that is neither flat nor a quadric"
-    if x.shape[1] != (expected := sum(factor.size for factor in factors)):
-        raise ValueError(f"queries must have {expected} coordinates in {manifold}, got shape {tuple(x.shape)}")
-    if len(factors) > cpu.MOST_FACTORS:
-        return f"{manifold} has {len(factors)} factors, expected at most {cpu.MOST_FACTORS}"
-    return cpu.obstacle()
+def _obstacle_to(name: Literal["triton", "native"]) -> Callable[..., str | None]:
+    """Return what says why a fused implementation cannot take points and values: as for functions of all pairs."""
+
+    def obstacle(x: Tensor, v: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:
+        if v.dtype != x.dtype:
+            return f"points are {x.dtype} and values {v.dtype}, expected one type"
+        if name == "triton" and v.shape[1] > _MOST_VALUES:
+            return f"values have {v.shape[1]} coordinates, expected at most {_MOST_VALUES}, which a thread can hold"
+        return obstacles(x, manifold, factors)[name] or (cpu.obstacle() if name == "native" else None)
+
+    return obstacle
+
+
+def _gpu() -> _Kernels:
+    from qgcn.kernels.attention import gpu
+
+    return gpu
 
 
 def _cpu() -> _Kernels:
@@ -175,6 +183,7 @@ def _cpu() -> _Kernels:
 
 
 _IMPLEMENTATIONS: Sequence[Implementation[[Tensor, Tensor, Metric, tuple[Factor, ...] | None], _Kernels | None]] = (
-    Implementation("native", _native_obstacle, _cpu),
+    Implementation("triton", _obstacle_to("triton"), _gpu),
+    Implementation("native", _obstacle_to("native"), _cpu),
     Implementation("eager", lambda *_: None, lambda: None),
 )

@@ -6,6 +6,7 @@ from cases import generator
 from qgcn import geometry, parse_space
 
 SPACES = ("E4", "H3", "S3", "Q3,1", "Q2,2", "Q2,3", "Q0,4", "H2xS2", "Q2,2xE2")
+KINDS = ("distance", "chord")
 BETA, TAU = -1.5, 0.7
 EDGES = torch.tensor([[0, 1, 5, 69, 3, 3], [2, 2, 0, 44, 40, 2]])  # keys, queries
 
@@ -57,3 +58,10 @@ def solved(function, space, given, back):
     mean, log = function(x, y, v, space, tau)
     total = (mean * back[0]).sum() + (log * back[1]).sum()
     return [mean, log, *torch.autograd.grad(total, [*given, *space.parameters()])]
+
+
+def close(found, expected, tolerance):
+    """Compare results, each relative to its largest number."""
+    for one, two in zip(found, expected, strict=True):
+        scale = 1 + two.abs().max()
+        torch.testing.assert_close(one.double() / scale, two.double() / scale, rtol=0, atol=tolerance)
