@@ -244,7 +244,7 @@ CASES = {
     "unknown model": ((*LINKS, "--data", "cycle", "--model", "hgc"), "no model 'hgc'; did you mean 'hgcn'?"),
     "model elsewhere": ((*LINKS, "--data", "cycle", "--model", "gcn", "--space", "H4"), "gcn lives in a Euclidean space"),
     "foreign option": (
-        (*LINKS, "--data", "cycle", "--model", "gcn", "--attention"),
+        (*LINKS, "--data", "cycle", "--model", "gcn", "--attention", "gat"),
         "the model gcn has no such option",
     ),
     "unknown task": (("train", "lnks"), "lnks"),

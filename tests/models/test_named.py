@@ -12,6 +12,9 @@ EVERYWHERE = ("E4", "H3", "S3", "K4", "Q3,1", "Q2,2", "H2xS2", "Q2,2xE2")
 SENSIBLE = {
     "qgcn": EVERYWHERE,
     "qnn": EVERYWHERE,
+    "qgat": EVERYWHERE,
+    "deep": EVERYWHERE,
+    "transformer": EVERYWHERE,
     "hgcn": ("H3",),
     "hnn": ("H3",),
     "propagation": ("E4", "H3", "Q2,2", "H2xS2"),
@@ -60,7 +63,7 @@ def test_every_model_has_a_default_space_in_which_it_lives(name):
     assert (able.graph == "none") == (name in ("qnn", "hnn", "mlp", "shallow"))
 
 
-@pytest.mark.parametrize("name", ["qgcn", "hgcn", "kappa-gcn", "gcn", "gat", "sage", "sgc"])
+@pytest.mark.parametrize("name", ["qgcn", "qgat", "hgcn", "kappa-gcn", "gcn", "gat", "sage", "sgc"])
 def test_models_that_convolve_see_their_neighbours_and_the_others_do_not(name):
     torch.manual_seed(0)
     model = build(name, 3).eval()

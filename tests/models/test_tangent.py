@@ -6,8 +6,9 @@ from torch import nn
 
 from cases import generator
 from qgcn import data, parse_space
-from qgcn.models import QGCN, QNN
+from qgcn.models import QGCN, QNN, build
 from qgcn.nn import ACTIVATIONS, Adjacency, QGCNConv, QLinear, SparseMatrix, dropout_keys
+from qgcn.tasks import Config
 from tolerance import DTYPES
 
 SPACES = ("E5", "H4", "S4", "K5", "Q4,1", "Q3,2", "Q2,3", "Q0,5", "H2xS1", "Q2,2xE1")
@@ -263,3 +264,25 @@ def test_curvatures_start_where_the_space_has_room_unless_one_is_asked_for():
         model = QGCN(5, "Q2,2", hidden="H3", beta=asked)
         assert float(model.layers[-1].space.beta.detach()) == pytest.approx(expected)
         assert float(model.layers[0].space.beta.detach()) == pytest.approx(-1.0 if asked is None else asked)
+
+
+# --- attention as an option ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"), [(True, "gat"), (False, None), ("none", None), ("gatv2", "gatv2"), ("distance", "distance")]
+)
+def test_attention_is_a_choice_and_yes_and_no_are_still_read(given, kind):
+    config = Config.checked({"task": "links", "data": "cycle", "attention": given})
+    assert config.attention == (kind or "none")
+    network = config.model_entry.build(3, "Q2,2", config.options)
+    assert {layer.attention for layer in network.layers} == {kind}
+    assert (config.capabilities.hops is None) == (kind is not None)
+
+
+def test_attention_by_distance_has_heads_and_no_other_has():
+    network = build("qgat", 3, "Q2,2", heads=4)
+    assert [len(layer.distance.temperature) for layer in network.layers] == [4, 4]
+    assert Config.checked({"task": "links", "data": "cycle", "model": "qgat"}).capabilities.hops is None
+    with pytest.raises(ValueError, match="several heads are for attention by distance, got attention gat"):
+        Config.checked({"task": "links", "data": "cycle", "attention": "gat", "heads": 2})

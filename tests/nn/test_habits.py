@@ -25,6 +25,7 @@ LAYERS = {
     "sum": {"aggregation": "sum", "self_loops": False},
     "gat": {"attention": True},
     "gatv2": {"attention": "gatv2"},
+    "distance": {"attention": "distance", "heads": 2},
 }
 SPACES = ("E4", "H3", "Q3,1", "Q2,2", "H2xS1")
 every_layer = pytest.mark.parametrize("layer", LAYERS)
@@ -96,7 +97,7 @@ def test_gradients_flow_to_weights(layer):
     close(conv(x, DIRECTED, weight), conv(x, DIRECTED, weight.detach()))
 
 
-@pytest.mark.parametrize("layer", ["gat", "gatv2"])
+@pytest.mark.parametrize("layer", ["gat", "gatv2", "distance"])
 def test_attention_sees_weights(layer):
     conv, x = conv_of(layer), features()
     assert (conv(x, EDGES, WEIGHT) - conv(x, EDGES)).abs().max() > 1e-3
@@ -312,7 +313,7 @@ def test_hooks_fire_and_change_nothing_by_themselves(what, layer):
     ]
     close(conv(features(), EDGES, WEIGHT), expected)
     close(conv(features(), conv.operand(EDGES, 4, torch.float32, WEIGHT)), expected)
-    attends = layer.startswith("gat")
+    attends = layer.startswith("gat") or layer == "distance"
     assert fired == (["before", "after"] * 2 if what != "edge_update" or attends else [])
     for handle in handles:
         handle.remove()

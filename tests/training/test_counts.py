@@ -54,7 +54,9 @@ def test_a_run_builds_one_model_a_seed_and_one_adjacency(edges, counted, batch):
     assert counted == {"models": 3, "built": 3, "adjacencies": 1, "files": 1, "splits": 1}
 
 
-@pytest.mark.parametrize("options", [("--edge-dropout", "0.3"), ("--model", "gat", "--space", "E4"), ("--attention",)], ids=str)
+@pytest.mark.parametrize(
+    "options", [("--edge-dropout", "0.3"), ("--model", "gat", "--space", "E4"), ("--attention", "gat")], ids=str
+)
 def test_dropping_edges_and_other_models_need_no_more(edges, counted, options):
     run("train", "links", "--data", edges, "--epochs", "2", "--out", "run", *options)
     assert counted == {"models": 1, "built": 1, "adjacencies": 1, "files": 1, "splits": 1}

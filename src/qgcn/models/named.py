@@ -1,11 +1,13 @@
 """The models by name: Q-GCN, its relatives over other spaces, and the Euclidean baselines of PyTorch Geometric."""
 
 from qgcn.manifolds import Space
+from qgcn.models.deep import Deep
 from qgcn.models.propagation import Propagation
 from qgcn.models.pyg import AggregatingNetwork, EuclideanNetwork
 from qgcn.models.registry import Model, register_model
 from qgcn.models.shallow import Coordinates
-from qgcn.models.tangent import QGCN, QNN
+from qgcn.models.tangent import QGAT, QGCN, QNN
+from qgcn.models.transformer import Transformer
 
 __all__ = ["register_named_models"]
 
@@ -38,6 +40,9 @@ def register_named_models() -> None:
         Model("qgcn", QGCN, "Q15,1", about=convolutions),
         Model("qnn", QNN, "Q15,1", about=alone),
         Model("propagation", Propagation, "Q15,1", about="a linear map, then many steps with learned weights"),
+        Model("qgat", QGAT, "Q15,1", about="convolutions that weigh neighbours by signed squared distances"),
+        Model("deep", Deep, "Q15,1", about="many convolutions, each of which sees the first layer again"),
+        Model("transformer", Transformer, "Q15,1", about="attention to all nodes by distance, beside convolutions"),
         Model("hgcn", QGCN, "H16", _is_hyperbolic, _HYPERBOLIC, convolutions),
         Model("hnn", QNN, "H16", _is_hyperbolic, _HYPERBOLIC, alone),
         Model("kappa-gcn", QGCN, "H8xS8", _has_constant_curvature, _CONSTANT, convolutions),

@@ -4,16 +4,16 @@ import copy
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
 from qgcn.nn import Adjacency, Aggregation, DoubleProjection, Dropout, QLinear, SparseMatrix, TangentActivation, tangent_mean
 
-__all__ = ["QGCN", "QNN", "ConvolutionOptions", "TangentNetwork", "TangentOptions"]
+__all__ = ["QGAT", "QGCN", "QNN", "AttentionOptions", "ConvolutionOptions", "TangentNetwork", "TangentOptions"]
 
 
 LayerFactory = Callable[[Space | int, Space], nn.Module]
@@ -47,7 +47,23 @@ class ConvolutionOptions(TangentOptions):
     """Options of a network of graph convolutions."""
 
     aggregation: Literal["sum", "mean", "sym"] = Field("sym", description="Aggregation of neighbours.")
-    attention: bool = Field(False, description="Learn the weights of the neighbours.")
+    attention: Annotated[Literal["none", "gat", "gatv2", "distance"], BeforeValidator(lambda given: _attention(given))] = Field(
+        "none", description="Learn the weights of the neighbours: as GAT or GATv2 do, or by the signed squared distance."
+    )
+    heads: int = Field(1, ge=1, le=64, description="Number of heads of attention by distance.")
+
+
+class AttentionOptions(ConvolutionOptions):
+    """Options of a network of convolutions that attend to distances unless asked otherwise."""
+
+    attention: Annotated[Literal["none", "gat", "gatv2", "distance"], BeforeValidator(lambda given: _attention(given))] = Field(
+        "distance", description="Learn the weights of the neighbours: as GAT or GATv2 do, or by the signed squared distance."
+    )
+
+
+def _attention(given: Any) -> Any:
+    """Read yes and no, as settings were once written, as ``gat`` and ``none``."""
+    return ("gat" if given else "none") if isinstance(given, bool) else given
 
 
 class TangentNetwork(Encoder):
@@ -126,7 +142,8 @@ class TangentNetwork(Encoder):
         """Return what a network with these options can do."""
         noisy = bool(options.get("projection")) and options.get("perturbation", 0) > 0
         drops = max(options.get("dropout", 0), options.get("feature_dropout", 0)) > 0
-        attention = bool(options.get("attention"))  # asks how many edges there are, and waits for the answer
+        # attention asks how many edges there are, and waits for the answer
+        attention = _attention(options.get("attention", False)) != "none"
         traceable = all(each.traceable for each in (space, _hidden(space, options)))
         local = not (options.get("skip") or options.get("projection") or attention)
         return Capabilities(
@@ -142,6 +159,8 @@ class TangentNetwork(Encoder):
     def check(cls, space: Space, options: Mapping[str, Any]) -> None:
         """Raise if the spaces of the layers do not go together."""
         inside = _hidden(space, options)
+        if options.get("heads", 1) > 1 and options.get("attention") != "distance":
+            raise ValueError(f"several heads are for attention by distance, got attention {options.get('attention')}")
         if options.get("skip"):
             _check_skip([inside] * (options.get("layers", 2) - 1) + [space])
 
@@ -253,7 +272,8 @@ class QGCN(TangentNetwork):
         in_features: Number of Euclidean features.
         space: Any space, or its name.
         aggregation: ``sum``, ``mean`` or ``sym``.
-        attention: Learn the weights of the neighbours.
+        attention: Learn the weights of the neighbours: ``gat`` (or true), ``gatv2``, ``distance``, or ``none`` (or false).
+        heads: Number of heads of attention by distance.
         bias: Translate by a learned bias.
         options: As for :class:`TangentNetwork`.
     """
@@ -266,14 +286,49 @@ class QGCN(TangentNetwork):
         space: Space | str = "Q15,1",
         *,
         aggregation: Aggregation = "sym",
-        attention: bool = False,
+        attention: bool | Literal["none", "gat", "gatv2", "distance"] = False,
+        heads: int = 1,
         bias: bool = True,
         **options: Any,
     ) -> None:
         from qgcn.nn.conv import QGCNConv  # here: PyTorch Geometric takes seconds to import
 
-        layer = partial(QGCNConv, aggregation=aggregation, attention=attention, bias=bias, own_in_space=False)
+        learned: Any = False if attention == "none" else attention
+        layer = partial(QGCNConv, aggregation=aggregation, attention=learned, heads=heads, bias=bias, own_in_space=False)
         super().__init__(in_features, space, layer, **options)
+
+
+class QGAT(QGCN):
+    """Pseudo-Riemannian graph attention network: a :class:`QGCN` that weighs neighbours by signed squared distances.
+
+    Args:
+        in_features: Number of Euclidean features.
+        space: Any space, or its name.
+        attention: As for :class:`QGCN` (default: ``distance``).
+        options: As for :class:`QGCN`.
+    """
+
+    options_type: ClassVar[type[Options]] = AttentionOptions
+
+    def __init__(
+        self,
+        in_features: int,
+        space: Space | str = "Q15,1",
+        *,
+        attention: bool | Literal["none", "gat", "gatv2", "distance"] = "distance",
+        **options: Any,
+    ) -> None:
+        super().__init__(in_features, space, attention=attention, **options)
+
+    @classmethod
+    def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
+        """Return what a network with these options can do."""
+        return super().capabilities(space, {"attention": "distance", **options})
+
+    @classmethod
+    def check(cls, space: Space, options: Mapping[str, Any]) -> None:
+        """Raise if options and spaces do not go together."""
+        super().check(space, {"attention": "distance", **options})
 
 
 class QNN(TangentNetwork):

@@ -12,6 +12,7 @@ from qgcn.kernels.product import SparseMatrix
 from qgcn.nn.adjacency import AGGREGATIONS, Adjacency, Aggregation, Hop
 from qgcn.nn.decoders import FermiDirac, TangentClassifier
 from qgcn.nn.dropout import Dropout, dropout_keys, mixed_key
+from qgcn.nn.global_attention import GlobalAttention
 from qgcn.nn.intrinsic import IntrinsicClassifier
 from qgcn.nn.linear import QLinear
 from qgcn.nn.normalization import TangentBatchNorm
@@ -42,6 +43,7 @@ __all__ = [
     "DoubleProjection",
     "Dropout",
     "FermiDirac",
+    "GlobalAttention",
     "Hop",
     "InnerProduct",
     "IntrinsicClassifier",

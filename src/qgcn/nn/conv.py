@@ -11,7 +11,7 @@ from qgcn.kernels.edges import Ends, gathered
 from qgcn.kernels.product import SparseMatrix
 from qgcn.manifolds import Euclidean, Space
 from qgcn.nn.adjacency import AGGREGATIONS, Adjacency, Aggregation
-from qgcn.nn.attention import ATTENTIONS, AttentionKind, weighted_softmax
+from qgcn.nn.attention import ATTENTIONS, AttentionKind, DistanceScore, weighted_softmax
 from qgcn.nn.edges import Edges, is_sparse
 from qgcn.nn.linear import QLinear
 
@@ -47,10 +47,11 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
     where :math:`a_{ij}` is 1 (``sum``), :math:`1/d_i` (``mean``), :math:`1/\sqrt{d_i d_j}` (``sym``), each times the edge's
     weight, or learned (``attention``): the share :math:`w_{ij} e^{s_{ij}} / \sum_k w_{ik} e^{s_{ik}}` of a score
 
-    ==========  ==================================================================================
-    ``gat``     :math:`s_{ij} = \sigma(a_1 \cdot v_j + a_2 \cdot v_i + a_3 \cdot E e_{ij})`
-    ``gatv2``   :math:`s_{ij} = a \cdot \sigma(v_j + R u_i + E e_{ij})`
-    ==========  ==================================================================================
+    ============  ==================================================================================
+    ``gat``       :math:`s_{ij} = \sigma(a_1 \cdot v_j + a_2 \cdot v_i + a_3 \cdot E e_{ij})`
+    ``gatv2``     :math:`s_{ij} = a \cdot \sigma(v_j + R u_i + E e_{ij})`
+    ``distance``  minus the signed squared distance, see :class:`~qgcn.nn.attention.DistanceScore`
+    ============  ==================================================================================
 
     with a leaky ReLU :math:`\sigma`, the tangent vectors :math:`u_i` of the inputs and :math:`v_i` of what is sent. The
     features :math:`e_{ij}` of edges, if there are any, are part of the message, or, with attention, of the score alone.
@@ -64,8 +65,9 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
             then has a weight of its own.
         space: The space of the outputs, or its name.
         aggregation: ``sum``, ``mean`` or ``sym`` (default: ``sym``).
-        attention: Learn the weights of the neighbours: ``gat`` (or true) or ``gatv2``; ``aggregation`` is not used then
-            (default: false).
+        attention: Learn the weights of the neighbours: ``gat`` (or true), ``gatv2`` or ``distance``; ``aggregation`` is not
+            used then (default: false).
+        heads: Number of heads of ``distance``, whose shares are averaged (default: 1).
         self_loops: Count every node among its own neighbours, with the weight of its loop, or 1 (default: true).
         bias: Translate by a learned tangent vector (default: true).
         edge_dim: Number of features of an edge (default: none).
@@ -87,6 +89,7 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         *,
         aggregation: Aggregation = "sym",
         attention: bool | AttentionKind = False,
+        heads: int = 1,
         self_loops: bool = True,
         bias: bool = True,
         edge_dim: int | None = None,
@@ -97,6 +100,8 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
             raise ValueError(f"aggregation must be one of {', '.join(AGGREGATIONS)}, got {aggregation!r}")
         if attention not in (False, True, *ATTENTIONS):
             raise ValueError(f"attention must be a bool or one of {', '.join(ATTENTIONS)}, got {attention!r}")
+        if heads != 1 and attention != "distance":
+            raise ValueError(f"several heads are for attention by distance, got heads={heads} and attention={attention!r}")
         super().__init__(aggr="add", **options)
         self.aggregation: Aggregation = aggregation
         self.self_loops = self_loops
@@ -107,10 +112,11 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         dim = self.space.ambient_dim
         self.linear_target = QLinear(target, self.space, bias=bias, own_in_space=own_in_space) if pair else None
         self.linear_edge = None if edge_dim is None else nn.Linear(edge_dim, dim, bias=False)
-        rows = {None: 0, "gat": 2 if edge_dim is None else 3, "gatv2": 1}[self.attention]
+        rows = {None: 0, "gat": 2 if edge_dim is None else 3, "gatv2": 1, "distance": 0}[self.attention]
         self.score = nn.Parameter(torch.empty(rows, dim)) if rows else None
         listens = self._of_target.in_space or self._of_target.source
         self.listener = QLinear(listens, Euclidean(dim), bias=False, own_in_space=False) if attention == "gatv2" else None
+        self.distance = DistanceScore(self.space, heads, 0 if edge_dim is None else dim) if attention == "distance" else None
         self.reset_parameters()
 
     @property
@@ -125,7 +131,7 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
 
     def reset_parameters(self) -> None:
         """Draw all weights anew."""
-        for part in (self.linear, self.linear_target, self.linear_edge, self.listener):
+        for part in (self.linear, self.linear_target, self.linear_edge, self.listener, self.distance):
             if part is not None:
                 part.reset_parameters()
         if self.score is not None:
@@ -291,7 +297,13 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
     def _shares(self, v: Tensor, ends: _Ends, index: Tensor, weight: Tensor, features: Tensor | None) -> Tensor:
         """Score the messages and return the weights that attention gives them, shape ``(..., E, 1)``."""
         directions: Any = None if self.score is None else self.score.to(v.dtype)
-        if self.attention == "gatv2":
+        source: Tensor
+        target: Tensor | None
+        if self.distance is not None:
+            # without features, targets listen from the origin
+            own = v.new_zeros(*v.shape[:-2], ends.sizes.targets, v.shape[-1]) if ends.own is None else ends.own
+            source, target = self.distance.points(v), self.distance.points(own)
+        elif self.attention == "gatv2":
             source, target = v, ends.listener
         else:
             source, target = (
@@ -301,7 +313,10 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
             features = None if features is None else features @ directions[2].unsqueeze(-1)
         same = ends.sizes.same
         terms = {"source": self._pair(source, None, same), "target": self._pair(None, target, same), "features": features}
-        shares: Tensor = self.edge_updater(index, **terms, weight=weight, targets=ends.sizes.targets)
+        away = 0 if same else ends.sizes.sources  # where the loops of targets begin
+        begins, ends_at = index.flip(0) if self.flow == "target_to_source" else index
+        loops = torch.eq(begins, ends_at + away)
+        shares: Tensor = self.edge_updater(index, **terms, weight=weight, loops=loops, targets=ends.sizes.targets)
         return shares
 
     def edge_update(
@@ -310,10 +325,14 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         target_i: OptTensor,
         features: OptTensor,
         weight: Tensor,
+        loops: Tensor,
         index: Tensor,
         targets: int,
     ) -> Tensor:
         """Score edges, and turn the scores into shares of their targets."""
+        if self.distance is not None and target_i is not None:
+            score = self.distance(source_j, target_i, loops, features)
+            return weighted_softmax(score, weight.squeeze(-1), index, targets).mean(-1, keepdim=True)
         score = source_j if target_i is None else source_j + target_i
         score = nn.functional.leaky_relu(score if features is None else score + features, _SLOPE)
         if self.attention == "gatv2" and self.score is not None:

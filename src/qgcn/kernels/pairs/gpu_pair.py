@@ -11,7 +11,18 @@ import triton.language as tl
 
 from qgcn.numerics import ARC_LIMIT, arc_polynomial, limits
 
-__all__ = ["one_of", "push", "rows_of", "separation", "squared_length", "store_push", "store_rows", "zero_rows"]
+__all__ = [
+    "arc_of",
+    "chord_of",
+    "one_of",
+    "push",
+    "rows_of",
+    "separation",
+    "squared_length",
+    "store_push",
+    "store_rows",
+    "zero_rows",
+]
 
 _POLYNOMIAL: Final = tl.constexpr(arc_polynomial())
 _DEGREE: Final = tl.constexpr(len(arc_polynomial()) - 1)
@@ -30,7 +41,7 @@ def _difference(x, side, y, FLAT: tl.constexpr):
 
 
 @triton.jit
-def _chord(x, reach, y, y_reach, size, SHAPE: tl.constexpr, F: tl.constexpr):
+def chord_of(x, reach, y, y_reach, size, SHAPE: tl.constexpr, F: tl.constexpr):
     """Return the squared chord in units of ``size``, the side it leads to, its part from the reaches, and whether ``c < 0``."""
     FIRST: tl.constexpr = SHAPE[F][0]
     SIZE: tl.constexpr = SHAPE[F][1]
@@ -62,7 +73,7 @@ def _chord(x, reach, y, y_reach, size, SHAPE: tl.constexpr, F: tl.constexpr):
 
 
 @triton.jit
-def _arc(z, ROUND: tl.constexpr):
+def arc_of(z, ROUND: tl.constexpr):
     """Return the squared length over a squared chord, its slope and its sine; on a round space no chord is space-like."""
     beyond = z > _LIMIT
     inner = tl.where(beyond, _LIMIT, z)
@@ -96,7 +107,7 @@ def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.const
             total = tl.fma(w, w, total)
         return total, one, one, tl.zeros_like(total)
 
-    chord, side, gap, across = _chord(x, reach, y, y_reach, tl.load(sizes_ptr + F), SHAPE, F)
+    chord, side, gap, across = chord_of(x, reach, y, y_reach, tl.load(sizes_ptr + F), SHAPE, F)
     if TIME == 1:
         z = tl.where(chord < 0.0, 0.0, chord)  # a comparison, here and below: NaN stays NaN
         far = across
@@ -104,7 +115,7 @@ def separation(x, reach, y, y_reach, sizes_ptr, SHAPE: tl.constexpr, F: tl.const
         turned = chord < -2.0
         z = tl.where(turned, -4.0 - chord, chord)
         far = turned != across
-    square, slope, sine = _arc(z, TIME == SIZE)
+    square, slope, sine = arc_of(z, TIME == SIZE)
     arc = tl.sqrt(square)
     if TIME == 1:
         around = _PI + arc

@@ -34,9 +34,13 @@ struct Separation {
     Vec square, side, slope, by_size;
 };
 
+// The square that is meant: of the distance, broken ones included; of the distance with its sign, see attention/energy.py; of the
+// chord with its sign. Where the metric has one sign, the last two are positive.
+enum Square { DISTANCE, SIGNED, CHORD };
+
 // How points are separated in one factor, first ones in `x` and `reach`, second ones in `y` and `y_reach`; see gpu_pair.py.
 // `reach` and `inverse` are the length of the time part and its inverse. A point is read by coordinate: one number, or one for each lane.
-template <bool SLOPES, class Mine, class Theirs, class Number>
+template <bool SLOPES, Square SQUARE = DISTANCE, class Mine, class Theirs, class Number>
 INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, const Number& reach, const Number& inverse,
                            const Vec& y_reach, const Vec& y_inverse) {
     const int size = space.shape[3 * f + 1], time = space.shape[3 * f + 2];
@@ -72,6 +76,18 @@ INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, 
         chord = ahead - turn * weight;
         if (time > 1) chord = select(absolute(chord) <= CANCELLED * (ahead + turn * weight), all(0), chord);  // its sign means nothing
     }
+    if (SQUARE == CHORD) {
+        const float sign = time == size ? -1.0f : 1.0f;
+        result.square = sign * select(across, -4.0f - chord, chord);
+        if (SLOPES) {
+            const Vec slope = sign * side;
+            result.by_size = result.square - slope * (chord - gap);
+            result.slope = slope * y_reach;
+        }
+        result.side = side;
+        return result;
+    }
+    const bool mixed = SQUARE == SIGNED && 1 < time && time < size;  // both signs occur
     Int turned = across ^ across, far = across;
     Vec z;
     if (time == 1) {
@@ -97,12 +113,18 @@ INLINE Separation separate(const Space& space, int f, Mine mine, Theirs theirs, 
         if (SLOPES) slope = select(beyond, arc / outer, slope);
     }
     const Int negative = z < 0.0f;
-    if (SLOPES && time > 1) slope = time == size ? -slope : select(negative, -slope, slope);
+    if (mixed) square = select(negative, -square, square);
+    if (SLOPES && time > 1 && !mixed) slope = time == size ? -slope : select(negative, -slope, slope);
     if (any(far)) {  // past the antipode, around it
-        const Vec arc = root(square);
+        const Vec arc = root(absolute(square));
         const Vec around = time == 1 ? PI + arc : select(negative, PI - arc, PI + arc);
-        square = select(far, around * around, square);
-        if (SLOPES) slope = select(far, select(sine > 0.0f, around / root(sine), all(0)), slope);
+        if (mixed) {  // past the antipode: half a turn in time, then the rest; before it, what is left of half a turn
+            square = select(far, select(negative, -around * around, square - PI * PI), square);
+            if (SLOPES) slope = select(far & negative, select(sine > 0.0f, -around / root(sine), all(0)), slope);
+        } else {
+            square = select(far, around * around, square);
+            if (SLOPES) slope = select(far, select(sine > 0.0f, around / root(sine), all(0)), slope);
+        }
     }
     result.square = square;
     if (SLOPES) {
