@@ -44,6 +44,8 @@ MAP_CASES = [
 """A map, a space, a type, and whether the gradient is computed, too."""
 PAIRS, CALLS = 100_000, 3
 """Pairs of points, and calls of a round."""
+MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**34)}
+"""Lets glibc keep freed memory: what asking the system for it takes changes from run to run, by more than versions differ."""
 
 
 def epochs_of(case: str, device: str, threads: int) -> Callable[[], None]:
@@ -133,7 +135,7 @@ class Version:
         command += ["--threads", str(threads)]
         self.process = subprocess.Popen(  # noqa: S603
             command,
-            env=os.environ | {"PYTHONPATH": os.path.abspath(source)},  # noqa: PTH100
+            env=os.environ | MEMORY_KEPT | {"PYTHONPATH": os.path.abspath(source)},  # noqa: PTH100
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

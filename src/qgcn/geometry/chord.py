@@ -150,32 +150,36 @@ def _fields(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool) -
     found = None if transformed() else _fused()(x, y, size, time_dim, whole)
     if found is not None:
         return found
-    return _round(x, y, size) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim)
+    return _round(x, y, size, whole=whole) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim, whole=whole)
 
 
-def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...]:
-    """Return the fields of a separation in a space with time and space dimensions."""
+def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool = True) -> tuple[Tensor, ...]:
+    """Return the fields of a separation in a space with time and space dimensions.
+
+    Few tensors of the size of the points are made, and what is no longer needed is overwritten: on the CPU new memory costs more
+    than an operation on it. ``addcmul_``, which would take one pass less, has no rule under vmap.
+    """
     length, other, scale = _reach(x, y, time_dim)
-    factor, ratio = scale.abs(), length / other
+    factor = scale.abs()
     total = torch.addcmul(length, factor, other)
     residual, sums = torch.addcmul(x, scale, y, value=-1), torch.addcmul(x, scale, y)
     products = residual * sums
     rise = torch.addcmul(products[..., time_dim:].sum(-1, keepdim=True), size, 1 - factor.square()) / total  # r - factor r'
-    residual[..., time_dim:].sub_(rise / total * sums[..., time_dim:])  # addcmul_ has no rule under vmap
     if time_dim == 1:
-        residual[..., :1] = 0
+        residual.sub_(sums.mul_(rise / total))
+        residual[..., :1].fill_(0)  # of one time coordinate nothing is left
     else:
-        turn = products[..., :time_dim].sum(-1, keepdim=True) / total.square()
-        residual[..., :time_dim].sub_(turn * sums[..., :time_dim])
-    gap = torch.where(factor == 1, rise, length - other)
-    drop, lever = gap / length, total / (2 * factor * length)
-    squares = residual.square()
+        sums[..., time_dim:].mul_(rise / total)
+        sums[..., :time_dim].mul_(products[..., :time_dim].sum(-1, keepdim=True) / total.square())
+        residual.sub_(sums)
+    gap, middle = torch.where(factor == 1, rise, length - other), total / (2 * factor)
     # symmetric to the last bit: the other way around everything is multiplied by powers of two
-    weight = lever * (total / (2 * factor * other)) / size
-    value = torch.addcmul(drop * (gap / other), weight, squares[..., time_dim:].sum(-1, keepdim=True))
+    weight, squares = middle.square() / size, residual * residual if whole else residual.mul_(residual)
+    value = torch.addcmul(gap.square(), weight, squares[..., time_dim:].sum(-1, keepdim=True))
     if time_dim > 1:
         value = difference_or_zero(value, weight * squares[..., :time_dim].sum(-1, keepdim=True))
-    return value, residual, scale.sign(), lever, drop, ratio
+    value = value / (length * other)
+    return (value, residual, scale.sign(), middle / length, gap / length, length / other) if whole else (value, *[scale] * 5)
 
 
 def _reach(x: Tensor, y: Tensor, time_dim: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -188,12 +192,12 @@ def _reach(x: Tensor, y: Tensor, time_dim: int) -> tuple[Tensor, Tensor, Tensor]
     return length, other, torch.copysign(nearest_power_of_two(length / other), aligned)
 
 
-def _round(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, ...]:
+def _round(x: Tensor, y: Tensor, size: Tensor, *, whole: bool = True) -> tuple[Tensor, ...]:
     """Return the fields of a separation on a sphere, where no point is further out and every chord is time-like."""
     side = torch.where((x * y).sum(-1, keepdim=True) < 0, -1, 1).to(x.dtype)
     residual, sums = torch.addcmul(x, side, y, value=-1), torch.addcmul(x, side, y)
-    residual = residual - (residual * sums).sum(-1, keepdim=True) / (4 * size) * sums
-    value = residual.square().sum(-1, keepdim=True) / -size
+    residual.sub_(sums.mul_((residual * sums).sum(-1, keepdim=True) / (4 * size)))
+    value = torch.linalg.vector_norm(residual, dim=-1, keepdim=True).square() / -size
     one = torch.ones_like(side)
     return value, residual, side, one, torch.zeros_like(side), one.clone()
 
