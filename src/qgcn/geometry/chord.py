@@ -41,7 +41,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 from qgcn.geometry.ambient import flip_time
-from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, recorded, transformed
+from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, recorded
+from qgcn.numerics.functions import assumed_constant, under_transform
 
 __all__ = ["Chord", "Separation", "chord", "chord_between_all", "separation"]
 
@@ -51,6 +52,7 @@ whether more than the squared chord and the side is wanted. It returns the field
 wanted empty, or ``None`` for arguments that are not for it."""
 
 _FUSED: Final = "qgcn.kernels.separation:separate"
+_TRACED: Final = "qgcn.kernels.separation:most_coordinates_traced"
 
 
 @cache
@@ -58,6 +60,12 @@ def _fused() -> Separate:
     """Return the compiled function; named, not imported: it stands above, and results must not depend on who imports it."""
     found: Separate = resolve_name(_FUSED)
     return found
+
+
+@assumed_constant
+def _most_traced() -> int:
+    """Return how many coordinates the operation ``qgcn::separate``, which is the compiled function, takes; 0 without it."""
+    return int(resolve_name(_TRACED)())
 
 
 class Chord(NamedTuple):
@@ -147,17 +155,22 @@ class _Separation(Function):
 
 def _fields(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool) -> tuple[Tensor, ...]:
     """Return the fields of a separation, found by the fastest function that takes the arguments."""
-    found = None if transformed() else _fused()(x, y, size, time_dim, whole)
+    found: tuple[Tensor, ...] | None
+    if torch.compiler.is_compiling():
+        traced = x.device.type == "cpu" and size.numel() == 1 and not torch.compiler.is_exporting()
+        found = torch.ops.qgcn.separate(x, y, size, time_dim, whole) if traced and 0 < x.shape[-1] <= _most_traced() else None
+    else:
+        found = None if under_transform() else _fused()(x, y, size, time_dim, whole)
     if found is not None:
         return found
-    return _round(x, y, size, whole=whole) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim, whole=whole)
+    return _round(x, y, size) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim, whole=whole)
 
 
 def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool = True) -> tuple[Tensor, ...]:
     """Return the fields of a separation in a space with time and space dimensions.
 
-    Few tensors of the size of the points are made, and what is no longer needed is overwritten: on the CPU new memory costs more
-    than an operation on it. ``addcmul_``, which would take one pass less, has no rule under vmap.
+    Few tensors of the size of the points are made, and what is no longer needed is overwritten: on the CPU new memory costs
+    more than an operation on it. ``addcmul_``, which would take one pass less, has no rule under vmap.
     """
     length, other, scale = _reach(x, y, time_dim)
     factor = scale.abs()
@@ -192,7 +205,7 @@ def _reach(x: Tensor, y: Tensor, time_dim: int) -> tuple[Tensor, Tensor, Tensor]
     return length, other, torch.copysign(nearest_power_of_two(length / other), aligned)
 
 
-def _round(x: Tensor, y: Tensor, size: Tensor, *, whole: bool = True) -> tuple[Tensor, ...]:
+def _round(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, ...]:
     """Return the fields of a separation on a sphere, where no point is further out and every chord is time-like."""
     side = torch.where((x * y).sum(-1, keepdim=True) < 0, -1, 1).to(x.dtype)
     residual, sums = torch.addcmul(x, side, y, value=-1), torch.addcmul(x, side, y)
