@@ -1,11 +1,14 @@
-"""Epochs of two versions of the source, in turn: how much faster or slower the second is.
+"""Epochs and maps of two versions of the source, in turn: how much faster or slower the second is.
 
     git worktree add ../before 60dd2ce
     QGCN_DATA=... python benchmarks/versions.py ../before/src src
+    python benchmarks/versions.py ../before/src src --maps              # of 100,000 pairs of points; --maps plain, compiled
 
 Each version runs in a process of its own. A round is some epochs of one, then as many of the other, so that whatever else the
-machine does falls on both alike. Shown is the median of the rounds' ratios, new over old, with its quartiles, of wall time and
-of processor time; below 1 the second version is faster. Data sets that are not found are left out.
+machine does falls on both alike; which one begins changes from round to round. Shown is the median of the rounds' ratios, new
+over old, with its quartiles, of wall time and of processor time, and the ratio of the least processor times; below 1 the second
+version is faster. Data sets that are not found are left out. Maps run as they are used, ``plain`` in PyTorch alone, without
+C++, or ``compiled`` by PyTorch.
 """
 
 import argparse
@@ -30,14 +33,28 @@ CASES: dict[str, tuple[dict[str, Any], int, int]] = {
 }
 """Settings, seeds that are trained as one batch, and epochs of a round."""
 
+MAPS = ("dist", "exp", "log", "transport", "exp0", "log0")
+MAP_CASES = [
+    f"{name}, {space}, {dtype}, {passes}"
+    for dtype in ("float32", "float64")
+    for space in ("Q15,1", "Q8,8", "Q0,16")
+    for name in MAPS
+    for passes in ("forward", "backward")
+]
+"""A map, a space, a type, and whether the gradient is computed, too."""
+PAIRS, CALLS = 100_000, 3
+"""Pairs of points, and calls of a round."""
+MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**34)}
+"""Lets glibc keep freed memory: what asking the system for it takes changes from run to run, by more than versions differ."""
 
-def epochs_of(case: str, device: str) -> Callable[[], None]:
+
+def epochs_of(case: str, device: str, threads: int) -> Callable[[], None]:
     """Return a function that trains for the epochs of a round, with the version that is imported."""
     import torch
 
     from qgcn.training import Config, Run, Trainer
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(threads)
     settings, seeds, epochs = CASES[case]
     run = Run(Config.checked(settings | {"device": device, "epochs": 10**6, "eval_every": 10**6, "patience": None}))
     given = (run.config,) if "config" in inspect.signature(Trainer).parameters else ()  # as the trainer once took it
@@ -52,37 +69,87 @@ def epochs_of(case: str, device: str) -> Callable[[], None]:
     return advance
 
 
-def work(case: str, device: str) -> None:
-    """Train for a round whenever a line comes in; answer with seconds of wall and processor time."""
-    advance = epochs_of(case, device)
-    advance()
-    print("ready", flush=True)
-    for _ in sys.stdin:
+def calls_of(case: str, device: str, way: str, threads: int) -> Callable[[], None]:
+    """Return a function that calls a map as often as a round does, with the version that is imported."""
+    import torch
+
+    import qgcn
+    from qgcn.kernels import use_backend
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    name, space, dtype, passes = case.split(", ")
+    manifold = qgcn.parse_space(space).to(device)
+    point = {"dtype": getattr(torch, dtype), "device": device}
+    x, y = (torch.Tensor(manifold.projx(0.7 * torch.randn(PAIRS, 16, **point))) for _ in range(2))
+    u = manifold.proju(x, 0.1 * torch.randn_like(x))
+    function, arguments = {
+        "dist": (manifold.dist, (x, y)),
+        "exp": (manifold.expmap, (x, u)),
+        "log": (manifold.logmap, (x, y)),
+        "transport": (manifold.transp, (x, y, u)),
+        "exp0": (manifold.expmap0, (manifold.logmap0(x),)),
+        "log0": (manifold.logmap0, (x,)),
+    }[name]
+    backward = passes == "backward"
+    arguments = [each.detach().clone().requires_grad_(backward) for each in arguments]
+    if way == "compiled":
+        torch.compiler.reset()
+        function = torch.compile(function, fullgraph=True)
+    weights = torch.randn_like(function(*arguments).detach())
+
+    def advance() -> None:
+        for _ in range(CALLS):
+            result = function(*arguments)
+            if backward:
+                torch.autograd.grad(result, arguments, weights, allow_unused=True)
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    def plainly() -> None:
+        with use_backend("eager"):
+            advance()
+
+    return plainly if way == "plain" else advance
+
+
+def work(device: str, way: str, threads: int) -> None:
+    """Do a round of the case that a line names; answer with seconds of wall and processor time."""
+    case, advance = "", lambda: None
+    for line in sys.stdin:
+        if line.strip() != case:
+            case = line.strip()
+            advance = epochs_of(case, device, threads) if case in CASES else calls_of(case, device, way, threads)
+            advance()
+        advance()  # the other version has used the caches meanwhile
         began, used = time.perf_counter(), time.process_time()
         advance()
         print(json.dumps((time.perf_counter() - began, time.process_time() - used)), flush=True)
 
 
 class Version:
-    """A process that trains with one version of the source."""
+    """A process that runs one version of the source."""
 
-    def __init__(self, source: str, case: str, device: str) -> None:
-        command = [sys.executable, "-W", "ignore", __file__, "--work", case, "--device", device]
+    def __init__(self, source: str, device: str, way: str, threads: int) -> None:
+        command = [sys.executable, "-W", "ignore", __file__, "--work", "--device", device, "--maps", way]
+        command += ["--threads", str(threads)]
         self.process = subprocess.Popen(  # noqa: S603
             command,
-            env=os.environ | {"PYTHONPATH": os.path.abspath(source)},  # noqa: PTH100
+            env=os.environ | MEMORY_KEPT | {"PYTHONPATH": os.path.abspath(source)},  # noqa: PTH100
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        self.ready = self.process.stdout.readline().strip() == "ready"
 
-    def round(self) -> tuple[float, float]:
-        """Train for a round."""
-        self.process.stdin.write("go\n")
+    def round(self, case: str) -> tuple[float, float] | None:
+        """Do a round of a case; ``None`` if that is not possible."""
+        if self.process.poll() is not None:
+            return None
+        self.process.stdin.write(f"{case}\n")
         self.process.stdin.flush()
-        return tuple(json.loads(self.process.stdout.readline()))
+        told = self.process.stdout.readline()
+        return tuple(json.loads(told)) if told else None
 
     def stop(self) -> None:
         """End the process."""
@@ -90,22 +157,23 @@ class Version:
         self.process.wait()
 
 
-def compare(case: str, sources: list[str], rounds: int, device: str) -> str:
+def compare(case: str, versions: list[Version], rounds: int) -> str:
     """Return the ratios of a case as a line."""
-    versions = [Version(source, case, device) for source in sources]
-    try:
-        if not all(version.ready for version in versions):
-            return "left out: a version cannot run it here"
-        times = [[version.round() for version in versions] for _ in range(rounds)]
-    finally:
-        for version in versions:
-            version.stop()
+    if None in [version.round(case) for version in versions]:
+        return "left out: a version cannot run it here"
+    times = []
+    for k in range(rounds):
+        order = versions[:: 1 if k % 2 else -1]
+        took = {id(version): version.round(case) for version in order}
+        times.append([took[id(version)] for version in versions])
     told = []
     for k, what in enumerate(("wall", "processor")):
         low, middle, high = statistics.quantiles([new[k] / old[k] for old, new in times], n=4)
         told.append(f"{what} {middle:5.3f} ({low:.3f} to {high:.3f})")
-    milliseconds = 1e3 * statistics.median(new[0] for _, new in times) / CASES[case][2]
-    return f"{'   '.join(told)}   {milliseconds:8.2f} ms an epoch"
+    told.append(f"least {min(new[1] for _, new in times) / min(old[1] for old, _ in times):5.3f}")
+    each, unit = (CASES[case][2], "an epoch") if case in CASES else (CALLS, "a call")
+    milliseconds = 1e3 * statistics.median(new[0] for _, new in times) / each
+    return f"{'   '.join(told)}   {milliseconds:8.2f} ms {unit}"
 
 
 def main() -> None:
@@ -115,16 +183,27 @@ def main() -> None:
     parser.add_argument("--only", default="", help="part of a case's name")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--work", help=argparse.SUPPRESS)
+    parser.add_argument("--threads", type=int, default=2, help="of each version; 1 on a machine that others use, too")
+    parser.add_argument("--maps", nargs="?", const="used", choices=("used", "plain", "compiled"), help="maps, not epochs")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
-        work(given.work, given.device)
+        work(given.device, given.maps, given.threads)
         return
     if len(given.sources) != 2:
         parser.error("expected two folders, the old and the new source")
-    for case in CASES:
-        if given.only.lower() in case.lower():
-            print(f"{case:40s} {compare(case, given.sources, given.rounds, given.device)}", flush=True)
+    way, versions = given.maps or "used", []
+    for case in MAP_CASES if given.maps else CASES:
+        if given.only.lower() not in case.lower():
+            continue
+        if not given.maps or any(version.process.poll() is not None for version in versions) or not versions:
+            versions = [Version(source, given.device, way, given.threads) for source in given.sources]
+        print(f"{case:40s} {compare(case, versions, given.rounds)}", flush=True)
+        if not given.maps:
+            for version in versions:
+                version.stop()
+    for version in versions:
+        version.stop()
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ from torch import Tensor
 from torch.autograd import Function
 
 from qgcn.geometry.ambient import flip_time
-from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, recorded, transformed
+from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, recorded
+from qgcn.numerics.functions import assumed_constant, under_transform
 
 __all__ = ["Chord", "Separation", "chord", "chord_between_all", "separation"]
 
@@ -51,6 +52,7 @@ whether more than the squared chord and the side is wanted. It returns the field
 wanted empty, or ``None`` for arguments that are not for it."""
 
 _FUSED: Final = "qgcn.kernels.separation:separate"
+_TRACED: Final = "qgcn.kernels.separation:most_coordinates_traced"
 
 
 @cache
@@ -58,6 +60,12 @@ def _fused() -> Separate:
     """Return the compiled function; named, not imported: it stands above, and results must not depend on who imports it."""
     found: Separate = resolve_name(_FUSED)
     return found
+
+
+@assumed_constant
+def _most_traced() -> int:
+    """Return how many coordinates the operation ``qgcn::separate``, which is the compiled function, takes; 0 without it."""
+    return int(resolve_name(_TRACED)())
 
 
 class Chord(NamedTuple):
@@ -147,35 +155,44 @@ class _Separation(Function):
 
 def _fields(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool) -> tuple[Tensor, ...]:
     """Return the fields of a separation, found by the fastest function that takes the arguments."""
-    found = None if transformed() else _fused()(x, y, size, time_dim, whole)
+    found: tuple[Tensor, ...] | None
+    if torch.compiler.is_compiling():
+        traced = x.device.type == "cpu" and size.numel() == 1 and not torch.compiler.is_exporting()
+        found = torch.ops.qgcn.separate(x, y, size, time_dim, whole) if traced and 0 < x.shape[-1] <= _most_traced() else None
+    else:
+        found = None if under_transform() else _fused()(x, y, size, time_dim, whole)
     if found is not None:
         return found
-    return _round(x, y, size) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim)
+    return _round(x, y, size) if time_dim == x.shape[-1] else _separate(x, y, size, time_dim, whole=whole)
 
 
-def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int) -> tuple[Tensor, ...]:
-    """Return the fields of a separation in a space with time and space dimensions."""
+def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool = True) -> tuple[Tensor, ...]:
+    """Return the fields of a separation in a space with time and space dimensions.
+
+    Few tensors of the size of the points are made, and what is no longer needed is overwritten: on the CPU new memory costs
+    more than an operation on it. ``addcmul_``, which would take one pass less, has no rule under vmap.
+    """
     length, other, scale = _reach(x, y, time_dim)
-    factor, ratio = scale.abs(), length / other
+    factor = scale.abs()
     total = torch.addcmul(length, factor, other)
     residual, sums = torch.addcmul(x, scale, y, value=-1), torch.addcmul(x, scale, y)
     products = residual * sums
     rise = torch.addcmul(products[..., time_dim:].sum(-1, keepdim=True), size, 1 - factor.square()) / total  # r - factor r'
-    residual[..., time_dim:].sub_(rise / total * sums[..., time_dim:])  # addcmul_ has no rule under vmap
     if time_dim == 1:
-        residual[..., :1] = 0
+        residual.sub_(sums.mul_(rise / total))
+        residual[..., :1].fill_(0)  # of one time coordinate nothing is left
     else:
-        turn = products[..., :time_dim].sum(-1, keepdim=True) / total.square()
-        residual[..., :time_dim].sub_(turn * sums[..., :time_dim])
-    gap = torch.where(factor == 1, rise, length - other)
-    drop, lever = gap / length, total / (2 * factor * length)
-    squares = residual.square()
+        sums[..., time_dim:].mul_(rise / total)
+        sums[..., :time_dim].mul_(products[..., :time_dim].sum(-1, keepdim=True) / total.square())
+        residual.sub_(sums)
+    gap, middle = torch.where(factor == 1, rise, length - other), total / (2 * factor)
     # symmetric to the last bit: the other way around everything is multiplied by powers of two
-    weight = lever * (total / (2 * factor * other)) / size
-    value = torch.addcmul(drop * (gap / other), weight, squares[..., time_dim:].sum(-1, keepdim=True))
+    weight, squares = middle.square() / size, residual * residual if whole else residual.mul_(residual)
+    value = torch.addcmul(gap.square(), weight, squares[..., time_dim:].sum(-1, keepdim=True))
     if time_dim > 1:
         value = difference_or_zero(value, weight * squares[..., :time_dim].sum(-1, keepdim=True))
-    return value, residual, scale.sign(), lever, drop, ratio
+    value = value / (length * other)
+    return (value, residual, scale.sign(), middle / length, gap / length, length / other) if whole else (value, *[scale] * 5)
 
 
 def _reach(x: Tensor, y: Tensor, time_dim: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -192,8 +209,8 @@ def _round(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, ...]:
     """Return the fields of a separation on a sphere, where no point is further out and every chord is time-like."""
     side = torch.where((x * y).sum(-1, keepdim=True) < 0, -1, 1).to(x.dtype)
     residual, sums = torch.addcmul(x, side, y, value=-1), torch.addcmul(x, side, y)
-    residual = residual - (residual * sums).sum(-1, keepdim=True) / (4 * size) * sums
-    value = residual.square().sum(-1, keepdim=True) / -size
+    residual.sub_(sums.mul_((residual * sums).sum(-1, keepdim=True) / (4 * size)))
+    value = torch.linalg.vector_norm(residual, dim=-1, keepdim=True).square() / -size
     one = torch.ones_like(side)
     return value, residual, side, one, torch.zeros_like(side), one.clone()
 

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Generic, Literal, ParamSpec, TypeVar, get_args
 
+from qgcn.numerics.functions import assumed_constant
+
 __all__ = ["Backend", "Implementation", "assumed_constant", "backend", "choose", "forced", "use_backend"]
 
 Backend = Literal["triton", "native", "eager"]
@@ -17,7 +19,6 @@ Backend = Literal["triton", "native", "eager"]
 
 _Given = ParamSpec("_Given")
 _Module = TypeVar("_Module")
-_Result = TypeVar("_Result")
 
 _forced: ContextVar[Backend | None] = ContextVar("forced", default=None)
 _last: ContextVar[Backend | None] = ContextVar("last", default=None)
@@ -62,15 +63,6 @@ def use_backend(name: Backend) -> Iterator[None]:
 def forced() -> Backend | None:
     """Return the backend asked for by :func:`use_backend`; ``None`` if there is none."""
     return _forced.get()
-
-
-def assumed_constant(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
-    """Let compilers take the result of a function as a constant, as ``torch.compiler.assume_constant_result`` does.
-
-    PyTorch's own decorator imports its compiler, which takes longer than all of this package.
-    """
-    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
-    return function
 
 
 def choose(

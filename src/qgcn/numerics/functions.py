@@ -1,12 +1,16 @@
-"""Functions with a gradient of their own, and whether one is asked for."""
+"""Functions with a gradient of their own, whether one is asked for, and functions that compilers need not trace."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-__all__ = ["apply", "recorded", "transformed", "under_transform"]
+__all__ = ["apply", "assumed_constant", "recorded", "transformed", "under_transform"]
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 
 
 def apply(function: type[Function], *arguments: Any) -> Any:
@@ -28,3 +32,12 @@ def transformed() -> bool:
 def under_transform() -> bool:
     """Tell whether a transform of ``torch.func`` is at work: tensors do not say then whether a gradient is asked for."""
     return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def assumed_constant(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+    """Let compilers take the result of a function as a constant, as ``torch.compiler.assume_constant_result`` does.
+
+    PyTorch's own decorator imports its compiler, which takes longer than all of this package.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function

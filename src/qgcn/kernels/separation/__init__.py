@@ -6,8 +6,9 @@ The plain implementation is in :mod:`qgcn.geometry.chord`, which asks for this o
 from torch import Tensor
 
 from qgcn.kernels.separation import cpu
+from qgcn.kernels.separation.operation import most_coordinates_traced
 
-__all__ = ["separate"]
+__all__ = ["most_coordinates_traced", "separate"]
 
 
 def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, whole: bool) -> tuple[Tensor, ...] | None:

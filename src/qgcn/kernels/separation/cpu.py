@@ -48,9 +48,8 @@ def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool =
     x, y = x.contiguous(), y.contiguous()
     pairs, dim = x.numel() // x.shape[-1], x.shape[-1]
     one = (*x.shape[:-1], 1)
-    empty = x.new_empty(0)
     value, side = x.new_empty(one), x.new_empty(one)
-    residual, lever, drop, ratio = (x.new_empty(shape) if whole else empty for shape in (x.shape, one, one, one))
+    residual, lever, drop, ratio = (x.new_empty(shape if whole else 0) for shape in (x.shape, one, one, one))
     found = value, residual, side, lever, drop, ratio
     inputs = x.data_ptr(), y.data_ptr(), pairs, dim, time_dim, size.data_ptr(), limits(x.dtype).cancelled
     _LIBRARY.call(_NAMES[x.dtype], *inputs, threads_for(pairs * dim // 2), *(each.data_ptr() or None for each in found))
