@@ -37,3 +37,19 @@ def test_first_and_second_derivatives_pass_gradcheck_through_the_joint(function)
     x = torch.tensor([-1.9, -0.6, -0.5, -1e-4, 0.0, 1e-4, 0.5, 0.6, 8.0], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(function, x)
     assert torch.autograd.gradgradcheck(function, x)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_circle_root_equals_both_functions_and_their_slopes(dtype):
+    z = torch.cat((-torch.linspace(0, 90, 1001, dtype=dtype), torch.tensor([-0.0, -1e-30, -4.0], dtype=dtype))).requires_grad_()
+    for mine, function in zip(numerics.circle_root(z), (numerics.cosh_root, numerics.sinhc_root), strict=True):
+        expected = function(z)
+        assert torch.equal(mine, expected)
+        slopes = (torch.autograd.grad(each.sum(), z, retain_graph=True)[0] for each in (mine, expected))
+        torch.testing.assert_close(*slopes, rtol=8 * ROUNDING[dtype], atol=ROUNDING[dtype])
+
+
+def test_circle_root_has_derivatives_of_every_order():
+    z = torch.tensor([-30.0, -4.1, -3.9, -0.5, -1e-4], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(numerics.circle_root, z)
+    assert torch.autograd.gradgradcheck(numerics.circle_root, z)

@@ -12,7 +12,7 @@ from torch import Tensor
 from qgcn.geometry.ambient import check, magnitude
 from qgcn.geometry.geodesic import expmap, is_connected, logmap
 from qgcn.geometry.projections import project_tangent, sphere_inverse, sphere_projection
-from qgcn.numerics import arc_over_sine, cosh_root, safe_norm, sinhc_root, unit_or_axis
+from qgcn.numerics import arc_over_sine, circle_root, safe_norm, unit_or_axis
 
 __all__ = ["expmap0", "expmap_flat", "logmap0", "logmap_flat"]
 
@@ -45,9 +45,9 @@ def expmap0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
     radius = (size + (space * space).sum(-1, keepdim=True)).sqrt()
     if time_dim == 1:
         return torch.cat((radius, space.expand(*radius.shape[:-1], -1)), dim=-1)
-    z = -(turn * turn).sum(-1, keepdim=True) / size
-    ahead = radius * cosh_root(z)
-    aside = radius * sinhc_root(z) / size.sqrt() * turn
+    cosine, sine = circle_root(-(turn * turn).sum(-1, keepdim=True) / size)
+    ahead = radius * cosine
+    aside = radius * sine / size.sqrt() * turn
     return torch.cat((ahead, aside, space.expand(*radius.shape[:-1], -1)), dim=-1)
 
 

@@ -14,7 +14,7 @@ from torch.autograd import Function
 
 from qgcn.geometry.ambient import check, magnitude, square
 from qgcn.geometry.batch import stacked, under_vmap
-from qgcn.numerics import apply, cosh_root, limits, safe_norm, sinhc_root, transformed
+from qgcn.numerics import apply, circle_root, cosh_root, limits, safe_norm, sinhc_root, transformed
 
 __all__ = ["bias_step", "fold0", "moved_by", "translate0"]
 
@@ -101,7 +101,7 @@ def moved_by(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor, *, time_dim: 
     _, turn, space = _parts(u, time_dim)
     _, turn_push, push = _parts(step, time_dim)
     quarter = -(turn * turn).sum(-1, keepdim=True) / (4 * size)
-    half_cosine, half_sine = cosh_root(quarter), sinhc_root(quarter)  # of half the angle: 1 + cos does not cancel behind
+    half_cosine, half_sine = circle_root(quarter)  # of half the angle: 1 + cos does not cancel behind
     cosine = 2 * half_cosine.square() - 1
     reach = (space * space).sum(-1, keepdim=True)
     radius = (size + reach).sqrt()

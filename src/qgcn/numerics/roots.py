@@ -11,7 +11,7 @@ from qgcn.numerics.floats import limits
 from qgcn.numerics.functions import apply
 from qgcn.numerics.series import COSH_SERIES_RADIUS, horner
 
-__all__ = ["cosh_root", "sinhc_root"]
+__all__ = ["circle_root", "cosh_root", "sinhc_root"]
 
 
 def _cosh_root(z: Tensor, order: int) -> Tensor:
@@ -31,10 +31,15 @@ def _cosh_root(z: Tensor, order: int) -> Tensor:
     safe = torch.where(small, COSH_SERIES_RADIUS, z)  # keeps the unused side finite
     for n in range(order - 1):  # 4 z C^(n+2) + (4 n + 2) C^(n+1) = C^(n)
         value, slope = slope, (value - (4 * n + 2) * slope) / (4 * safe)
+    return torch.where(small, _cosh_series(z, order), slope)
+
+
+def _cosh_series(z: Tensor, order: int) -> Tensor:
+    """Return the derivative of ``C`` of the given order by its series."""
     coefficients = [
         math.factorial(k + order) / (math.factorial(k) * math.factorial(2 * (k + order))) for k in range(limits(z.dtype).series)
     ]
-    return torch.where(small, horner(z, coefficients), slope)
+    return horner(z, coefficients)
 
 
 class _CoshRoot(Function):
@@ -73,3 +78,39 @@ def sinhc_root(z: Tensor) -> Tensor:
     """
     half: Tensor = apply(_CoshRoot, z, 1)
     return 2 * half
+
+
+class _CircleRoot(Function):
+    """``C`` and ``S`` of numbers that are not positive; their slopes are made of their values."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(z: Tensor) -> tuple[Tensor, Tensor]:
+        root = (-z).sqrt()
+        divisor = root.clamp_min(limits(z.dtype).norm)  # sin(tiny) == tiny: the quotient is 1
+        return torch.cos(root), torch.sin(divisor) / divisor
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: tuple[Tensor, Tensor]) -> None:
+        ctx.save_for_backward(*inputs, *output)
+
+    @staticmethod
+    def backward(ctx: Any, to_cosine: Tensor, to_sine: Tensor) -> Tensor:
+        z, cosine, sine = ctx.saved_tensors
+        if torch.is_grad_enabled():  # so that there are second derivatives
+            bend = 2 * apply(_CoshRoot, z, 2)
+        else:
+            small = z >= -COSH_SERIES_RADIUS
+            safe = torch.where(small, -COSH_SERIES_RADIUS, z)  # keeps the unused side finite
+            bend = torch.where(small, 2 * _cosh_series(z, 2), (cosine - sine) / (2 * safe))
+        return torch.addcmul(to_cosine * sine / 2, to_sine, bend)
+
+
+def circle_root(z: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Return :math:`C(z) = \cos\sqrt{-z}` and :math:`S(z) = \sin\sqrt{-z}/\sqrt{-z}` at once, of ``z <= 0``.
+
+    Laws: equal to :func:`cosh_root` and :func:`sinhc_root`, derivatives included, at less than half the cost.
+    """
+    cosine, sine = apply(_CircleRoot, z)
+    return cosine, sine
