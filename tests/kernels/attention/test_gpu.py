@@ -1,14 +1,12 @@
 """Triton's attention: on a GPU where there is one, and under Triton's interpreter, in a process of its own."""
 
-import os
-import subprocess
-import sys
 from functools import partial
 
 import pytest
 import torch
 
 from attending import attention, case, close, solved
+from interpreter import DEVICE, interpret, runs
 from qgcn.kernels import backend, use_backend
 from qgcn.kernels.attention import attend
 
@@ -16,19 +14,9 @@ triton = pytest.importorskip("triton")
 
 pytestmark = pytest.mark.filterwarnings("ignore:(divide by zero|invalid value|overflow) encountered:RuntimeWarning")
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-DEVICE = "cpu" if INTERPRETED else "cuda"
-runs = pytest.mark.skipif(
-    not (INTERPRETED or torch.cuda.is_available()), reason="needs a GPU; runs under the interpreter in a process of its own"
-)
 
-
-@pytest.mark.skipif(INTERPRETED, reason="this is that process")
 def test_all_of_this_under_the_interpreter():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", __file__]
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    assert result.returncode == 0, result.stdout + result.stderr
+    interpret(__file__)
 
 
 CASES = [("Q2,2", "distance"), ("Q2,3", "distance"), ("Q3,1", "distance"), ("S3", "distance"), ("Q2,2xE2", "distance")]

@@ -4,15 +4,12 @@ Without either the tests of this file run in a process of their own, under the i
 """
 
 import math
-import os
-import subprocess
-import sys
 
-import numpy as np
 import pytest
 import torch
 
 from cases import generator, points_at_radius, settled_points
+from interpreter import DEVICE, INTERPRETED, interpret, runs
 from qgcn import parse_space
 from qgcn.kernels import Neighbourhoods, average_precision, backend, distances_from, reconstruction_loss, use_backend
 
@@ -22,26 +19,9 @@ from qgcn.kernels.pairs import gpu  # noqa: E402
 # NumPy, in which the interpreter computes, warns of divisions whose result is then not chosen
 pytestmark = pytest.mark.filterwarnings("ignore:(divide by zero|invalid value|overflow) encountered:RuntimeWarning")
 
-INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-DEVICE = "cpu" if INTERPRETED else "cuda"
-runs = pytest.mark.skipif(
-    not (INTERPRETED or torch.cuda.is_available()), reason="needs a GPU; runs under the interpreter in a process of its own"
-)
 
-
-def interpreter_fits_numpy():
-    """Tell whether Triton's interpreter may turn arrays of one number into numbers, as it did until 3.6."""
-    new = tuple(map(int, triton.__version__.split(".")[:2])) > (3, 6)
-    return new or tuple(map(int, np.__version__.split(".")[:2])) < (2, 5)
-
-
-@pytest.mark.skipif(INTERPRETED, reason="this is that process")
-@pytest.mark.skipif(not interpreter_fits_numpy(), reason="the interpreter of this Triton fails with this NumPy")
 def test_all_of_this_under_the_interpreter():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", __file__]
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    assert result.returncode == 0, result.stdout + result.stderr
+    interpret(__file__)
 
 
 def directed(n):
