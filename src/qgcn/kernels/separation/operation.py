@@ -16,7 +16,7 @@ def most_coordinates_traced() -> int:
 
     PyTorch 2.11 loses the gradient of an operation that a function with a gradient of its own calls.
     """
-    available = torch.__version__ >= (2, 13) and forced() in (None, "native") and cpu.obstacle() is None
+    available = torch.__version__ >= "2.13" and forced() in (None, "native") and cpu.obstacle() is None
     return cpu.MOST_COORDINATES if available else 0
 
 
