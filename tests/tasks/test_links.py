@@ -186,7 +186,7 @@ def test_refitted_all_edges_are_learned_and_messages_pass_along_them(protocol):
     ids=str,
 )
 def test_the_loss_is_finite_and_falls(options):
-    trainer, losses = trained([0], epochs=20, lr=0.05, precision="float32", **options)
+    trainer, losses = trained([0], epochs=40, lr=0.02, precision="float32", **options)
     values = torch.tensor(losses).squeeze(1)
     assert values.isfinite().all()
     assert values[-5:].median() < 0.9 * values[:3].mean()
@@ -263,6 +263,14 @@ def test_degree_features_count_training_edges_only():
     assert torch.equal(columns.argmax(1), train)
     everything = torch.bincount(given.edge_index[0], minlength=32).minimum(torch.tensor(5))
     assert not torch.equal(columns.argmax(1), everything)
+
+
+def test_the_boundary_of_the_decoder_is_fixed_unless_it_is_to_be_learned():
+    fixed, learned = (trained([0, 1], **given)[0] for given in ({}, {"learn_boundary": True}))
+    assert "decoder.values" not in fixed.weights(0)
+    with fixed.best_predictor(1) as predictor:
+        assert (float(predictor.decoder.r), float(predictor.decoder.tau)) == (2, 1)
+    assert not torch.equal(learned.weights(0)["decoder.values"], torch.tensor([2.0, 0.0], dtype=torch.float64))
 
 
 # --- the score that is selected by, and hard non-edges ---------------------------------------------------------------------

@@ -62,7 +62,10 @@ class LinkConfig(Config):
         description="Read an edge off the squared distance of two points, their distance, the inner product of their tangent "
         "coordinates (time counts negative), or a learned form of these.",
     )
-    learn_boundary: bool = Field(True, description="Learn the distance at which an edge is as likely as not, and its softness.")
+    learn_boundary: bool = Field(
+        False,
+        description="Learn at which distance, squared or not, an edge is as likely as not, and how softly, from 2 and 1 on.",
+    )
     blend: bool = Field(True, description="Weigh the network with structural scores, such as shared neighbours, by validation.")
 
     defaults: ClassVar[dict[str, Any]] = {
