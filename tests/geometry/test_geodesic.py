@@ -316,3 +316,35 @@ def test_logmap_errs_by_no_more_than_its_condition_far_out(s, t, radius, sideway
             assert oracle.relative_error(velocity, truth) <= 4 * torch.finfo(dtype).eps * condition
             checked += 1
         assert checked >= 8
+
+
+def moved_by_an_ulp(point, seed):
+    """Return a point with every coordinate replaced by one of its neighbours, at random."""
+    up = torch.rand(point.shape, generator=generator(seed)) < 0.5
+    return torch.nextafter(point, torch.where(up, math.inf, -math.inf).to(point.dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sideways", [False, True])
+@pytest.mark.parametrize("radius", [5.0, 8.0, 12.0])
+@pytest.mark.parametrize(("s", "t"), [(7, 3), (15, 1), (3, 7)])
+def test_logmap_errs_by_no_more_than_eight_ulps_of_the_points_make_far_out(s, t, radius, sideways, dtype):
+    """Against the exact logarithm of points whose coordinates are their neighbours: what is lost is lost by the points."""
+    form, one = {"beta": -1.0, "time_dim": t}, oracle.mp.mpf(1)
+    x = points_at_radius(6, s, t, -1.0, radius, torch.float64)
+    v = geometry.project_tangent(x, torch.randn(6, s + t, dtype=torch.float64, generator=generator(1)), **form)
+    ray = outward(x, radius, t)
+    if sideways:
+        v = v - geometry.inner(v, ray, time_dim=t, keepdim=True) * ray
+    v = v / geometry.definite_inner(x, v, v, **form).sqrt()
+    for separation in (0.01, 0.3, 2.0):
+        near, far = (geometry.project(p.to(dtype), **form) for p in (x, geometry.expmap(x, separation * v, **form)))
+        neighbours = [[oracle.vectors(moved_by_an_ulp(p, seed)) for p in (near, far)] for seed in range(4)]
+        found = geometry.logmap(near, far, **form).tolist()
+        for k, (a, b) in enumerate(zip(*map(oracle.vectors, (near, far)), strict=True)):
+            if oracle.cosine(a, b, one, t) < -0.5:
+                continue
+            truth = oracle.logmap(a, b, one, t)
+            others = [oracle.logmap(c[k], d[k], one, t) for c, d in neighbours]
+            moved = max(oracle.relative_error(other, truth) for other in others if other is not None)
+            assert oracle.relative_error(found[k], truth) <= 8 * moved + 4 * torch.finfo(dtype).eps, (separation, k)
