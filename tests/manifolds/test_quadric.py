@@ -139,3 +139,15 @@ def test_naive_gradient_climbs_where_the_manifolds_direction_descends():
     for direction, better in ((naive, False), (ours, True)):
         after = (manifold.retr(x, -0.1 * direction) - target).square().sum()
         assert bool(after < loss) is better
+
+
+def test_the_pole_is_carried_to_a_mean_and_back_by_an_isometry():
+    manifold = PseudoHyperboloid(3, 2, beta=-0.3).double()
+    mean, x = (manifold.random(50, 5, dtype=torch.float64, generator=generator(seed)) for seed in (1, 2))
+    assert 0 < manifold.is_connected(manifold.origin(50, 5, dtype=torch.float64), mean).sum() < 50
+    carried = manifold._carry(mean, x, back=False)
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    torch.testing.assert_close(manifold._carry(mean, carried, back=True), x, **close)
+    torch.testing.assert_close(manifold._carry(mean, manifold._origin(x).expand_as(x), back=False), mean, **close)
+    first = manifold._carry(mean[:1], x, back=False)
+    torch.testing.assert_close(geometry.inner(first, first[:1], time_dim=2), geometry.inner(x, x[:1], time_dim=2), **close)

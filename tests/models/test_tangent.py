@@ -263,3 +263,10 @@ def test_curvatures_start_where_the_space_has_room_unless_one_is_asked_for():
         model = QGCN(5, "Q2,2", hidden="H3", beta=asked)
         assert float(model.layers[-1].space.beta.detach()) == pytest.approx(expected)
         assert float(model.layers[0].space.beta.detach()) == pytest.approx(-1.0 if asked is None else asked)
+
+
+def test_as_many_hops_as_layers_are_seen_two_if_none_are_asked_for():
+    space = parse_space("Q3,2")
+    assert len(QGCN(4, "Q3,2").layers) == QGCN.capabilities(space, {}).hops == 2
+    assert QGCN.capabilities(space, {"layers": 5}).hops == 5
+    assert QNN.capabilities(space, {}).hops is None

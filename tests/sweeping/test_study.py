@@ -74,3 +74,12 @@ def test_other_settings_are_refused(tmp_path):
 def test_a_bad_url_is_one_line(tmp_path):
     with pytest.raises(ValueError, match="the storage cannot be opened"):
         open_storage(tmp_path, "nothing://here")
+
+
+def test_a_trial_is_given_up_once_five_before_it_have_done_better(tmp_path):
+    study = study_in(tmp_path)
+    for number in range(6):
+        trial = study.begin(10)
+        assert study.report(trial, 0, 0.9 - number / 10) == (number == 5)  # each is worse than all before it
+        study.end(trial, Outcome("complete", [0.5]))
+    assert not study.report(study.begin(10), 0, 0.8)
