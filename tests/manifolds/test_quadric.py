@@ -85,6 +85,10 @@ def test_state_passes_between_learnable_and_fixed_manifolds():
     again = PseudoHyperboloid(2, 2, learnable=True)
     again.load_state_dict(fixed.state_dict())
     assert again.beta.item() == pytest.approx(-3.0, rel=1e-12)
+    for kind in (learnable, fixed):
+        alike = PseudoHyperboloid(2, 2, learnable=kind.learnable)
+        alike.load_state_dict(kind.state_dict())
+        assert alike.beta == kind.beta
 
 
 def test_sizes_and_beta_may_be_numpy_numbers_and_scalar_tensors():
@@ -110,6 +114,10 @@ def test_check_point_and_vector_tell_what_is_off():
     ok, reason = manifold.check_vector_on_tangent(x, x.as_subclass(torch.Tensor), explain=True)
     assert not ok
     assert "<x, u> is not 0" in reason
+    pole, tangent = torch.eye(5)[0], torch.eye(5)[1]
+    for more in ((), (3,), (2, 3)):  # of one vector, and of many
+        assert manifold.check_vector_on_tangent(pole.expand(*more, 5), tangent.expand(*more, 5))
+        assert not manifold.check_vector_on_tangent(pole.expand(*more, 5), (tangent + 1e-3 * pole).expand(*more, 5))
     with pytest.raises(ValueError, match=r"x must have 5 coordinates in Q3,2, got shape \(2, 4\)"):
         geoopt.ManifoldParameter(torch.zeros(2, 4), manifold=manifold)
 
