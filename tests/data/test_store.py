@@ -198,7 +198,7 @@ def short(array):
         (
             "edge_source",
             lambda a: a.astype(np.uint64) + 2**63,
-            "is damaged: edge_source must lie in .*, got 9223372036854775808",
+            "is damaged: edge_source must lie in .*, got 92233",
         ),
         ("edge_mirrored", lambda _: np.array(1), "is damaged: edge_source must be below edge_target"),
         ("edge_mirrored", lambda _: np.array(3), r"is damaged: edge_mirrored must lie in \[0, 1\], got 3 to 3"),
