@@ -50,3 +50,15 @@ def test_a_first_row_is_a_header_if_its_id_is_none(write, ids, content, header):
     table = Nodes(np.array(ids), "all").skip_header(read_table(write(content)), numeric=False)
     assert (table.head is not None) == header
     assert len(table) == content.count("\n") - header
+
+
+def test_nodes_that_a_table_names_beside_those_of_edges_are_added(write):
+    table = read_table(write("a\nc\n"))
+    seen = Nodes(np.array(["a", "b"]), "seen")
+    assert seen.with_ids(np.array(["b", "a"]), table) is seen
+    assert seen.with_ids(np.array(["a", "c"]), table).ids.tolist() == ["a", "b", "c"]
+    index = Nodes(np.arange(3), "index")
+    assert index.with_ids(np.array([0, 2]), table) is index
+    assert index.with_ids(np.array([0, 4]), table).ids.tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match=r"graph\.csv, line 2: no node 'c' in the graph"):
+        Nodes(np.array(["a", "b"]), "all").with_ids(np.array(["a", "c"]), table)

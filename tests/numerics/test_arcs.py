@@ -72,3 +72,4 @@ def test_arc_polynomial_equals_arc_over_sine_to_the_rounding_of_float32():
     for coefficient in reversed(numerics.arc_polynomial()):
         value = value * q + coefficient
     torch.testing.assert_close(value, numerics.arc_over_sine(q), rtol=0, atol=2e-8)
+    assert len(numerics.arc_polynomial()) == 11  # as many as compiled loops read
