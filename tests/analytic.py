@@ -23,7 +23,7 @@ def exact_arc_squared(q):
 def exact_derivative(function, at, order):
     """Differentiate by Cauchy's integral over a circle.
 
-    Equally spaced points make an error of ``(RADIUS / R) ** POINTS``, where ``R``, at least 2, is how far the function is analytic.
+    Equally spaced points make an error of ``(RADIUS / R) ** POINTS``; ``R``, at least 2, is how far the function is analytic.
     """
     if order == 0:
         return mp.re(function(mp.mpf(at)))
