@@ -37,3 +37,10 @@ def test_first_and_second_derivatives_pass_gradcheck_through_the_joint(function)
     x = torch.tensor([-1.9, -0.6, -0.5, -1e-4, 0.0, 1e-4, 0.5, 0.6, 8.0], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(function, x)
     assert torch.autograd.gradgradcheck(function, x)
+
+
+@pytest.mark.parametrize("function", [numerics.cosh_root, numerics.sinhc_root])
+def test_slopes_are_the_same_under_vmap(function):
+    z = torch.tensor([-8.0, -0.3, 0.2, 5.0], dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(function(z).sum(), z)
+    torch.testing.assert_close(torch.func.vmap(torch.func.grad(function))(z.detach()), slope)
