@@ -39,7 +39,9 @@ SURVIVED, CAUGHT, UNDECIDED = 0, 1, 2
 NEAREST = 5
 """Test files that use a module most, run if its own tests let a mutant live."""
 
-VERDICTS = {SURVIVED: "survived", CAUGHT: "caught"}
+CRASHES = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
+VERDICTS = {SURVIVED: "survived", CAUGHT: "caught", **{-number: "crashed" for number in CRASHES}}
+"""What the exit code of a mutant's process says; a signal sent from outside, as for want of memory, says nothing."""
 
 COMPARISONS = {
     ast.Lt: ("<", "<="),
@@ -268,7 +270,7 @@ def _child(mutant: Mutant, folder: Path, near: bool) -> None:
 
 
 def run(mutants: list[Mutant], jobs: int, near: bool = True) -> Iterator[tuple[Mutant, str, float]]:
-    """Yield each mutant with what became of it, caught, survived, hung or undecided, and the seconds it took.
+    """Yield each mutant with what became of it, caught, crashed, hung, survived or undecided, and the seconds it took.
 
     Args:
         mutants: What to run.
@@ -364,7 +366,7 @@ def main() -> int:
         counts[verdict] += 1
         shown = f"{verdict:8} {seconds:5.0f} s  {mutant.path}:{mutant.line}"
         print(f"{done:4}/{len(chosen)} {shown}" + (f"\n     {mutant.key}" if verdict == "survived" else ""), flush=True)
-    caught = counts["caught"] + counts["hung"]
+    caught = counts["caught"] + counts["crashed"] + counts["hung"]
     decided = caught + counts["survived"]
     share = caught / decided if decided else 0.0
     print(f"{caught} of {decided} decided mutants caught ({100 * share:.1f} %), {counts['undecided']} undecided")

@@ -269,6 +269,12 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_a_living_one_
     assert names(tmp_path) == ["file"]
 
 
+def test_a_scratch_folder_that_somebody_removed_is_not_missed(tmp_path):
+    with scratch_folder(tmp_path, "file") as folder:
+        folder.rmdir()
+    assert names(tmp_path) == []
+
+
 def test_nothing_but_temporary_files_is_removed(tmp_path):
     for name in (".file.12ab", ".file.0123456789abcdeg", "file.0123456789abcdef", ".other.0123456789abcdef"):
         (tmp_path / name).write_text("mine")

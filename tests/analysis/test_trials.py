@@ -64,6 +64,14 @@ def test_time_over_leaves_one_trial_and_then_none():
     assert made.rank(SIX, (Rung(1, 2, 1),)) == []
 
 
+def test_a_round_that_would_end_too_late_is_left_out_and_told(monkeypatch):
+    made = reconstruct(cycle(40))
+    monkeypatch.setattr(made, "fits", lambda epochs, share=1.0: epochs < 10)
+    ranking = made.rank(SIX, (Rung(1, 2, 1), Rung(1 / 3, 8, 1)))
+    assert [trial.rounds for trial in ranking] == [1] * 6
+    assert made.late
+
+
 def test_what_is_not_among_the_first_gets_half_of_the_time(monkeypatch):
     made = reconstruct(tree(2, 3), seconds=100)
     monkeypatch.setattr(Trials, "seconds", property(lambda self: 60.0))

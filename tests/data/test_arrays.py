@@ -38,6 +38,13 @@ def test_arrays_come_back_as_they_were_and_can_be_written_to(value):
     assert found.flags.writeable
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_both_formats_of_plain_arrays_are_read(version):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, np.arange(3), version)
+    assert arrays_of(buffer.getvalue(), "a.npy")[""].tolist() == [0, 1, 2]
+
+
 def test_an_archive_holds_arrays_by_name(tmp_path):
     np.savez_compressed(tmp_path / "a.npz", x=np.eye(2), y=np.array("b"))
     found = read_arrays(tmp_path / "a.npz")

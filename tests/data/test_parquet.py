@@ -163,3 +163,11 @@ def test_many_rows_of_one_long_string_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"row 0: column 'a' has a field of 5,000 bytes, too long for 20,000 rows"):
         read_parquet(tmp_path / "t.parquet").texts(0)
     assert read_parquet(tmp_path / "t.parquet").numbers(1, "n")[-1] == 19_999
+
+
+def test_a_regular_index_of_pandas_that_has_a_name_is_a_column(store):
+    frame = pd.DataFrame({"to": [5, 6, 7]}, index=pd.RangeIndex(10, 16, 2, name="from"))
+    assert ordered(read_graph(store(frame), source="from", target="to")) == {(10, 5), (12, 6), (14, 7)}
+    plain = store(frame.reset_index(drop=True), "plain.parquet")
+    with pytest.raises(ValueError, match="has 1 column"):
+        read_graph(plain, source="from", target="to")

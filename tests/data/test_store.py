@@ -195,6 +195,11 @@ def short(array):
         ("edge_target", lambda _: None, "is damaged: it has no array 'edge_target'"),
         ("edge_target", short, r"is damaged: edge_target must hold integers in shape \(5\), got int8 in \(4,\)"),
         ("edge_source", lambda a: a + 1, r"is damaged: edges must lie in \[0, 6\)"),
+        (
+            "edge_source",
+            lambda a: a.astype(np.uint64) + 2**63,
+            "is damaged: edge_source must lie in .*, got 92233",
+        ),
         ("edge_mirrored", lambda _: np.array(1), "is damaged: edge_source must be below edge_target"),
         ("edge_mirrored", lambda _: np.array(3), r"is damaged: edge_mirrored must lie in \[0, 1\], got 3 to 3"),
         ("edge_weight", lambda a: a.astype(float), "is damaged: edge_weight must hold float32 in shape"),

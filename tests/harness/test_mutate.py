@@ -117,3 +117,19 @@ print(json.dumps({mutant.text: verdict for mutant, verdict, _ in found}))
 def test_a_change_is_caught_and_the_same_code_is_not():
     done = subprocess.run([sys.executable, "-c", TRY], cwd=mutate.ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {"+": "caught", "-": "survived"}
+
+
+CRASH = """
+import json, signal, sys
+sys.path.insert(0, "harness")
+import mutate
+mutate.survives = lambda mutant, folder, near: signal.raise_signal(mutant)
+found = mutate.run([signal.SIGSEGV, signal.SIGFPE, signal.SIGTERM, signal.SIGKILL], jobs=1)
+print(json.dumps({mutant.name: verdict for mutant, verdict, _ in found}))
+"""
+
+
+def test_a_crash_is_noticed_and_a_process_that_was_killed_is_not_decided():
+    done = subprocess.run([sys.executable, "-c", CRASH], cwd=mutate.ROOT, capture_output=True, text=True, check=True)
+    expected = {"SIGSEGV": "crashed", "SIGFPE": "crashed", "SIGTERM": "undecided", "SIGKILL": "undecided"}
+    assert json.loads(done.stdout) == expected

@@ -85,6 +85,10 @@ def test_state_passes_between_learnable_and_fixed_manifolds():
     again = PseudoHyperboloid(2, 2, learnable=True)
     again.load_state_dict(fixed.state_dict())
     assert again.beta.item() == pytest.approx(-3.0, rel=1e-12)
+    for kind in (learnable, fixed):
+        alike = PseudoHyperboloid(2, 2, learnable=kind.learnable)
+        alike.load_state_dict(kind.state_dict())
+        assert alike.beta == kind.beta
 
 
 def test_sizes_and_beta_may_be_numpy_numbers_and_scalar_tensors():
@@ -110,6 +114,10 @@ def test_check_point_and_vector_tell_what_is_off():
     ok, reason = manifold.check_vector_on_tangent(x, x.as_subclass(torch.Tensor), explain=True)
     assert not ok
     assert "<x, u> is not 0" in reason
+    pole, tangent = torch.eye(5)[0], torch.eye(5)[1]
+    for more in ((), (3,), (2, 3)):  # of one vector, and of many
+        assert manifold.check_vector_on_tangent(pole.expand(*more, 5), tangent.expand(*more, 5))
+        assert not manifold.check_vector_on_tangent(pole.expand(*more, 5), (tangent + 1e-3 * pole).expand(*more, 5))
     with pytest.raises(ValueError, match=r"x must have 5 coordinates in Q3,2, got shape \(2, 4\)"):
         geoopt.ManifoldParameter(torch.zeros(2, 4), manifold=manifold)
 
@@ -139,3 +147,15 @@ def test_naive_gradient_climbs_where_the_manifolds_direction_descends():
     for direction, better in ((naive, False), (ours, True)):
         after = (manifold.retr(x, -0.1 * direction) - target).square().sum()
         assert bool(after < loss) is better
+
+
+def test_the_pole_is_carried_to_a_mean_and_back_by_an_isometry():
+    manifold = PseudoHyperboloid(3, 2, beta=-0.3).double()
+    mean, x = (manifold.random(50, 5, dtype=torch.float64, generator=generator(seed)) for seed in (1, 2))
+    assert 0 < manifold.is_connected(manifold.origin(50, 5, dtype=torch.float64), mean).sum() < 50
+    carried = manifold._carry(mean, x, back=False)
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    torch.testing.assert_close(manifold._carry(mean, carried, back=True), x, **close)
+    torch.testing.assert_close(manifold._carry(mean, manifold._origin(x).expand_as(x), back=False), mean, **close)
+    first = manifold._carry(mean[:1], x, back=False)
+    torch.testing.assert_close(geometry.inner(first, first[:1], time_dim=2), geometry.inner(x, x[:1], time_dim=2), **close)

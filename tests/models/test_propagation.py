@@ -75,3 +75,12 @@ def test_it_trains_several_seeds_at_once(task, settings, score, least):
     run = Run.start(Config.checked(values | settings | {"blend": False, "yardsticks": False}), None)
     means = run.train()
     assert means.get(score, next(iter(means.values())))[0] > least
+
+
+@pytest.mark.parametrize("option", ["dropout", "feature_dropout"])
+def test_not_everything_can_be_dropped(option):
+    taken = Propagation.options_type(**{option: 0.99})
+    assert getattr(taken, option) == 0.99
+    for share in (1, 1.5, -0.1):
+        with pytest.raises(ValueError, match=option):
+            Propagation.options_type(**{option: share})

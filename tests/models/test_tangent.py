@@ -286,3 +286,10 @@ def test_attention_by_distance_has_heads_and_no_other_has():
     assert Config.checked({"task": "links", "data": "cycle", "model": "qgat"}).capabilities.hops is None
     with pytest.raises(ValueError, match="several heads are for attention by distance, got attention gat"):
         Config.checked({"task": "links", "data": "cycle", "attention": "gat", "heads": 2})
+
+
+def test_as_many_hops_as_layers_are_seen_two_if_none_are_asked_for():
+    space = parse_space("Q3,2")
+    assert len(QGCN(4, "Q3,2").layers) == QGCN.capabilities(space, {}).hops == 2
+    assert QGCN.capabilities(space, {"layers": 5}).hops == 5
+    assert QNN.capabilities(space, {}).hops is None

@@ -90,6 +90,13 @@ def test_a_converted_model_stays_in_the_space_and_trains(aggr):
     torch.testing.assert_close(found["author"], again, rtol=1e-4, atol=1e-4)
 
 
+def test_nothing_is_combined_where_one_relation_ends():
+    model = to_hetero(Model(parse_space("Q2,2")), (NODES, RELATIONS))
+    assert [name for name, _ in model.named_modules() if "combined" in name] == [
+        f"{layer}.combined__paper" for layer in ("first", "second")
+    ]
+
+
 def test_other_layers_are_converted_as_pyg_does():
     class Plain(nn.Module):
         def __init__(self):

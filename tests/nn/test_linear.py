@@ -182,6 +182,10 @@ def test_impossible_numbers_of_features_are_refused(size):
         QLinear(size, "Q2,2")
 
 
+def test_one_feature_is_enough():
+    assert QLinear(1, "Q2,2").weight.shape == (1, 4)
+
+
 # --- half precision, and nothing at all --------------------------------------------------------------------------------------
 
 

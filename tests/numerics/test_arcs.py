@@ -72,3 +72,11 @@ def test_arc_polynomial_equals_arc_over_sine_to_the_rounding_of_float32():
     for coefficient in reversed(numerics.arc_polynomial()):
         value = value * q + coefficient
     torch.testing.assert_close(value, numerics.arc_over_sine(q), rtol=0, atol=2e-8)
+    assert len(numerics.arc_polynomial()) == 11  # as many as compiled loops read
+
+
+@pytest.mark.parametrize("function", [numerics.arc, numerics.arc_squared, numerics.arc_over_sine])
+def test_slopes_are_the_same_under_vmap(function):
+    q = torch.tensor([-1.9, -0.3, 0.2, 0.7, 8.0], dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(function(q).sum(), q)
+    torch.testing.assert_close(torch.func.vmap(torch.func.grad(function))(q.detach()), slope)

@@ -53,3 +53,10 @@ def test_circle_root_has_derivatives_of_every_order():
     z = torch.tensor([-30.0, -4.1, -3.9, -0.5, -1e-4], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(numerics.circle_root, z)
     assert torch.autograd.gradgradcheck(numerics.circle_root, z)
+
+
+@pytest.mark.parametrize("function", [numerics.cosh_root, numerics.sinhc_root])
+def test_slopes_are_the_same_under_vmap(function):
+    z = torch.tensor([-8.0, -0.3, 0.2, 5.0], dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(function(z).sum(), z)
+    torch.testing.assert_close(torch.func.vmap(torch.func.grad(function))(z.detach()), slope)

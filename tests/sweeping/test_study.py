@@ -2,6 +2,7 @@
 
 import pytest
 
+from qgcn.sweeping import study as module
 from qgcn.sweeping.candidates import parse_candidate
 from qgcn.sweeping.evaluation import Outcome
 from qgcn.sweeping.study import ATTEMPTS, STARTUP, CandidateStudy, open_storage
@@ -74,3 +75,22 @@ def test_other_settings_are_refused(tmp_path):
 def test_a_bad_url_is_one_line(tmp_path):
     with pytest.raises(ValueError, match="the storage cannot be opened"):
         open_storage(tmp_path, "nothing://here")
+
+
+@pytest.mark.parametrize(("error", "told"), [(OSError("\n no disk\nat all"), "no disk"), (KeyError(), "KeyError")])
+def test_what_is_wrong_with_a_storage_is_told_in_one_line(tmp_path, monkeypatch, error, told):
+    def fail(url):
+        raise error
+
+    monkeypatch.setattr(module, "RDBStorage", fail)
+    with pytest.raises(ValueError, match=f"^the storage cannot be opened: {told}$"):
+        open_storage(tmp_path, "sqlite://")
+
+
+def test_a_trial_is_given_up_once_five_before_it_have_done_better(tmp_path):
+    study = study_in(tmp_path)
+    for number in range(6):
+        trial = study.begin(10)
+        assert study.report(trial, 0, 0.9 - number / 10) == (number == 5)  # each is worse than all before it
+        study.end(trial, Outcome("complete", [0.5]))
+    assert not study.report(study.begin(10), 0, 0.8)

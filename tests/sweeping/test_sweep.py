@@ -32,6 +32,13 @@ def test_a_sweep_goes_on_as_if_it_had_not_stopped(tmp_path):
     }  # fmt: skip
 
 
+def test_trials_in_a_folder_of_its_own_are_nobody_else_s(tmp_path):
+    for url in (None, f"sqlite:///{tmp_path}/trials.db"):
+        sweep = sweep_in(tmp_path, storage=url)
+        sweep._open([{}])
+        assert [study.alone for study in sweep._studies] == [url is None]
+
+
 def test_the_best_settings_are_a_config(tmp_path):
     rows = sweep_in(tmp_path, "gcn:E4", "qgcn:Q3,1", trials=2).run()
     best = max(rows, key=lambda row: row.validation)

@@ -1,11 +1,14 @@
 """Batches: what a step sees, and what it draws."""
 
+from inspect import signature
+
 import pytest
 import torch
 
 from cases import problem, ring, step_graph
 from cases import two_communities as graph
 from qgcn.tasks import LinkPrediction, NodeClassification, Randomness, Reconstruction
+from qgcn.tasks.batches import FullBatch, Loader
 
 CPU = torch.device("cpu")
 
@@ -76,3 +79,8 @@ def test_edges_are_left_out_in_both_directions_for_a_step_only(model):
     assert edges_of(step_graph(task, 0)) == thinned
     assert edges_of(step_graph(task, 1)) != thinned
     assert torch.equal(task.graph.to_dense(), whole)
+
+
+def test_the_loader_of_length_one_takes_what_a_loader_takes():
+    for name in ("batches", "scored"):
+        assert signature(getattr(FullBatch, name)) == signature(getattr(Loader, name))

@@ -397,3 +397,11 @@ def test_validation_chooses_the_spectral_embedding_also_for_a_refit_and_a_change
     assert task.refitted().link_terms.choice == choice
     assert task.changed(graph).link_terms.choice == choice
     assert len(task.prior.weights) == 1 + len(task.term_names)
+
+
+def test_a_spectral_yardstick_is_chosen_among_2_to_64_eigenvectors_and_two_powers(monkeypatch):
+    task, asked = LinkPrediction.of(data.load("stochastic-block")), []
+    whole = task._by_eigenvectors
+    monkeypatch.setattr(task, "_by_eigenvectors", lambda *given: asked.append(given[-1]) or whole(*given))
+    task._choose(*task.link_terms.spectrum)
+    assert sorted(asked) == [(2**k, power) for k in range(1, 7) for power in (1, 2)]

@@ -6,7 +6,7 @@ from qgcn import metrics, parse_space
 from qgcn.data import load
 from qgcn.kernels import Neighbourhoods, reconstruction_loss
 from qgcn.tasks import Config
-from qgcn.tasks.placement import _Rows, _Scene, place_nodes
+from qgcn.tasks.placement import _depth, _Rows, _Scene, place_nodes
 from qgcn.training import Run
 
 
@@ -47,3 +47,14 @@ def test_the_cost_of_placing_nodes_is_the_loss_of_the_whole_graph():
     cost, _ = rows.costs(points[new])
     loss = reconstruction_loss(points, graph, space, temperature=1.5, balance=True)
     torch.testing.assert_close(rows.share @ cost / data.num_nodes, loss)
+
+
+def test_a_new_node_starts_at_the_mean_of_neighbours_that_are_nearer_to_known_ones():
+    space = parse_space("E2")
+    links = torch.tensor([[0, 1, 2, 2, 3, 5], [2, 3, 3, 4, 4, 6]])  # 2 and 3 beside known ones, 4 behind
+    graph = Neighbourhoods.of(torch.cat((links, links.flip(0)), dim=1), 7)
+    points = torch.tensor([[4.0, 0.0], [0.0, 2.0], *[[9.0, 9.0]] * 5])
+    new = torch.arange(7) > 1
+    scene = _Scene(points.clone(), ~new, graph, space, 1.0)
+    start = scene._start(torch.arange(2, 7), _depth(new, graph))
+    assert start.tolist() == [[4, 0], [0, 2], [2, 1], [0, 0], [0, 0]]  # no path leads to the last two

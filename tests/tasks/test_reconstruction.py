@@ -86,6 +86,15 @@ def test_the_temperature_is_learned_with_the_neighbours_objective_only():
         assert problem(Reconstruction, graph(), objective=objective).build_predictor().log_temperature is None
 
 
+def test_the_temperature_starts_at_20_for_coordinates_at_1_for_networks_and_where_it_is_asked_to():
+    def start(**options):
+        return Reconstruction.of(graph(), space="Q3,2", **options).build_predictor().log_temperature.exp().item()
+
+    assert start(model="shallow") == pytest.approx(20)
+    assert start(model="qgcn") == 1
+    assert start(model="shallow", temperature=3.0) == pytest.approx(3)
+
+
 def test_distances_of_the_distortion_objective_are_those_of_the_graph():
     edge_index = torch.cat((data.ring_of_trees(4, 1, 1), torch.tensor([[8, 9], [9, 8]])), dim=1)
     given = Data(edge_index=edge_index, num_nodes=11)  # two components and a node alone

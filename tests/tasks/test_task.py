@@ -167,3 +167,11 @@ def test_a_problem_with_nothing_held_out_is_built_where_there_is_one(kind):
             problem(kind, graph(), space="Q2,2", refit=True)
         with pytest.raises(ValueError, match="does not say what a model is refitted on"):
             problem(kind, graph(), space="Q2,2").refitted()
+
+
+@pytest.mark.parametrize(("model", "weighted", "told"), [("gat", True, True), ("gat", False, False), ("gcn", True, False)])
+def test_weights_that_a_model_does_not_use_are_told_if_there_are_any(model, weighted, told):
+    given = graph()
+    given.edge_weight = torch.ones(given.num_edges) if weighted else None
+    remarks = problem(NodeClassification, given, model=model, space="E4").remarks()
+    assert remarks == (["weights of edges are not used"] if told else [])

@@ -120,3 +120,10 @@ def test_a_group_that_begins_again_leaves_the_file_as_if_it_had_not(tmp_path):
 
 def test_a_log_that_is_not_there_has_no_curves(tmp_path):
     assert read_curves(tmp_path / "none.jsonl") == []
+
+
+def test_checksums_are_those_of_files_that_were_written_before(tmp_path):
+    """The format of a line is a promise: files of earlier versions must be read, and are extended."""
+    path = tmp_path / "m.jsonl"
+    MetricsLog(path, [0, 1], 0).write(found(1, (0.5, 0.6), (0.1, 0.2)))
+    assert [json.loads(line)["check"] for line in path.read_text().splitlines()] == ["2594c8c6a2344faa", "57ad87fd143ff13d"]

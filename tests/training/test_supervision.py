@@ -1,15 +1,20 @@
 """Signals within an epoch, a validation, the last scores: a run that goes on to the last byte."""
 
 import os
-import random
 import signal
 import threading
 
 import pytest
 import torch
 
+from qgcn import kernels
 from qgcn.data import read_graph
+from qgcn.tasks import Reconstruction
 from qgcn.training import Config, Interrupted, Run, load_run
+from qgcn.training import run as module
+from qgcn.training.checkpoints import Checkpoint
+from qgcn.training.folder import RunFolder
+from qgcn.training.metrics_log import MetricsLog
 
 WRITTEN = ("metrics.jsonl", "results.json", "weights/seed-0.safetensors", "embeddings/seed-0.npz")
 
@@ -49,26 +54,44 @@ def later():
     signal.signal(signal.SIGTERM, before)
 
 
-def test_a_run_interrupted_at_any_moment_ends_as_if_it_had_not_been(tmp_path, later):
-    data, settings = tree(2500), config(epochs=8, eval_every=2, schedule="cosine")
+MOMENTS = [
+    (kernels, "reconstruction_loss", 1),
+    (torch.optim.Adam, "step", 2),
+    (MetricsLog, "write", 1),
+    (Reconstruction, "selection", 1),
+    (kernels, "reconstruction_loss", 2),
+    (Checkpoint, "save", 1),
+    (Reconstruction, "score", 1),
+    (RunFolder, "save_seed", 1),
+    (module, "yardstick_scores", 1),
+    (RunFolder, "write_results", 1),
+]
+"""What a run does when a signal comes, the first or second time that it does it, in the order of a run."""
+
+
+def test_a_run_interrupted_at_any_moment_ends_as_if_it_had_not_been(tmp_path):
+    data, settings = tree(300), config(epochs=8, eval_every=2, schedule="cosine")
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     Run.start(settings, whole, data).train()
-    run, moments = Run.start(settings, broken, data), []
-    while True:
-        timer = later(random.uniform(0.02, 0.4))  # noqa: S311
-        try:
-            run.train()
-        except (Interrupted, KeyboardInterrupt) as stop:  # the second within the yardsticks, after the last epoch
-            moments.append(getattr(stop, "epoch", settings.epochs))
-            run = load_run(broken)
-        else:
-            break
-        finally:
-            timer.cancel()
-            timer.join()
-        if len(moments) == 6:
-            run.train()
-            break
+    run, epochs = Run.start(settings, broken, data), []
+    for owner, name, count in MOMENTS:
+        done, left = getattr(owner, name), [signal.SIGTERM] * count
+
+        def struck(*arguments, done=done, left=left, **options):
+            if left and (number := left.pop()) and not left:
+                signal.raise_signal(number)
+            return done(*arguments, **options)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(owner, name, struck)
+            with pytest.raises((Interrupted, KeyboardInterrupt)) as stopped:
+                run.train()
+        assert not left, name
+        epochs.append(getattr(stopped.value, "epoch", settings.epochs))
+        run = load_run(broken)
+    assert epochs == sorted(epochs)
+    assert len(set(epochs)) > 3
+    run.train()
     same(whole, broken)
 
 

@@ -84,3 +84,14 @@ def test_one_class_and_features_of_zeros_are_no_error():
     zeros, y = np.zeros((120, 4)), np.zeros(120, dtype=np.int64)
     assert (logistic_regression(zeros, y, TRAIN, VAL).logits.argmax(1) == 0).all()
     assert np.isfinite(logistic_regression(csr_array(zeros), y, TRAIN, VAL).logits).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_large_graphs_get_fewer_steps_and_small_ones_no_more_than_they_need(monkeypatch, sparse):
+    x, _, smoother = problem()
+    given = csr_array(x) if sparse else x
+    features = logistic._Features(given, smoother, 2)
+    step = 2 * 3 * (given.nnz + 2 * smoother.nnz if sparse else given.size)  # smoothed once, if dense; else in each step
+    for afforded, steps in ((1000, 80), (81, 80), (60, 60), (41, 41), (10, 40)):
+        monkeypatch.setattr(logistic, "MULTIPLICATIONS", afforded * (step + 1))
+        assert features.steps(3) == steps

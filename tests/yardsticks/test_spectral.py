@@ -85,6 +85,15 @@ def test_laplacian_eigenmap_puts_a_clique_into_one_place():
     assert within < 1e-5 < 0.1 < between
 
 
+def test_laplacian_eigenmap_is_the_formula_with_a_tenth_of_the_largest_gap_added():
+    matrix = matrix_of(nx.path_graph(7))  # no eigenvalue twice
+    degree = matrix.toarray().sum(1)
+    values, vectors = np.linalg.eigh(matrix.toarray() / np.sqrt(np.outer(degree, degree)))
+    gap = 1 - values[::-1][1:4]
+    expected = vectors[:, ::-1][:, 1:4] / np.sqrt(gap + 0.1 * gap.max()) / np.sqrt(degree)[:, None]
+    np.testing.assert_allclose(np.abs(laplacian_eigenmap(matrix, 3)), np.abs(expected), atol=1e-5)
+
+
 def test_spectral_features_tell_degree_and_place():
     features = spectral_features(matrix_of(nx.star_graph(6)), 3)
     assert features.shape == (7, 4)

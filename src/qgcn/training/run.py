@@ -287,6 +287,8 @@ class Run(Answers):
             self._embeddings[seed] = Embedding(points, space, node_ids_of(self.data))
             if self.folder is not None:
                 self.folder.save_seed(seed, self._weights[seed], self._embeddings[seed])
+        with supervisor.breakable(trainer):
+            pass  # a signal that came while files were written is obeyed before anything else begins
 
     def _trainer(self, seeds: list[int], keep: list[int] | None = None) -> Trainer:
         """Build the trainer of a group, of its last training on everything if epochs are given, as its checkpoint says."""

@@ -53,6 +53,14 @@ def test_gather_and_dots_equal_plain_ones(count, batch, width):
     torch.testing.assert_close(dots, (v[:, edges[0]] * found[:, edges[1]]).sum((0, 2)), rtol=1e-3, atol=0.1)
 
 
+def test_threads_are_asked_for_by_the_operations_of_all_edges_of_a_batch(monkeypatch):
+    counted, edges = [], edges_of(40, 50, 70)
+    monkeypatch.setattr(cpu, "threads_for", lambda operations: counted.append(operations) or 1)
+    v = torch.ones(3, 50, 20)
+    cpu.dots(v, cpu.gather(v, edges, torch.ones(40), 70), edges)
+    assert counted == [3 * 40 * 2] * 2  # twenty numbers are two operations on sixteen
+
+
 @pytest.mark.parametrize(("edge", "said"), [([5, 0], "from 5 to 0"), ([0, -1], "from 0 to -1"), ([0, 3], "from 0 to 3")])
 def test_an_end_that_is_no_node_is_refused(edge, said):
     edges = torch.tensor([[1, 1], edge]).t().contiguous()

@@ -51,6 +51,8 @@ def test_the_last_loop_of_several_counts():
     weight = torch.arange(1.0, 9.0)
     found = reference.last_loops(EDGES, weight, torch.full((5,), 0.5))
     assert found.tolist() == [0.5, 0.5, 8.0, 6.0, 0.5]
+    first = torch.tensor([[2, 0], [2, 1]])
+    assert reference.last_loops(first, torch.tensor([3.0, 4.0]), torch.ones(3)).tolist() == [1, 1, 3]
     none = torch.zeros(2, 0, dtype=torch.int64)
     assert reference.last_loops(none, torch.zeros(0), torch.ones(3)).tolist() == [1, 1, 1]
 

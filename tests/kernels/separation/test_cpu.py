@@ -1,5 +1,7 @@
 """The compiled separation against the plain one; without a compiler there is nothing to test."""
 
+import sys
+
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -10,6 +12,7 @@ from qgcn.geometry import chord
 from qgcn.kernels import separate, use_backend
 from qgcn.kernels.separation import cpu
 from tolerance import DTYPES
+from walls import stays_inside
 
 pytestmark = pytest.mark.skipif(cpu.obstacle() is not None, reason="needs a C++ compiler")
 
@@ -54,6 +57,20 @@ def test_separate_takes_any_number_of_pairs_and_coordinates(dim, count, dtype):
     assert found[1].shape == (count, dim)
     for mine, theirs in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+INSIDE = """
+from qgcn.kernels.separation import cpu
+for dtype in (torch.float32, torch.float64):
+    for count, dim in ((1, 1), (1, 5), (3, 7), (17, 5), (9, 19)):
+        x = walled(torch.ones(count, dim, dtype=dtype))
+        cpu.separate(x, walled(x), torch.ones((), dtype=dtype), 1)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="walls are built by mprotect")
+def test_separate_reads_nothing_beyond_the_last_point():
+    assert stays_inside(INSIDE)
 
 
 def test_separate_keeps_leading_axes_and_takes_what_is_not_contiguous():

@@ -71,6 +71,28 @@ def test_shapes_that_are_not_fused_are_computed_all_the_same(t):
         torch.testing.assert_close(found, geometry.translate0(points, bias, beta=size, time_dim=t), msg=what)
 
 
+def operations(call, *given):
+    """Return the names of what a compiler finds in a function."""
+    found = []
+
+    def look(graph, _):
+        found.extend(str(node.target) for node in graph.graph.nodes)
+        return graph.forward
+
+    torch._dynamo.reset()
+    torch.compile(call, backend=look, fullgraph=True)(*given)
+    return found
+
+
+@pytest.mark.skipif(cpu.obstacle() is not None, reason="needs a C++ compiler")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
+def test_a_compiler_calls_the_fused_function_for_one_bias_and_the_plain_one_for_many():
+    u, b, _ = (each.detach() for each in arguments())
+    for bias, fused in ((b, True), (0.1 * u, False)):
+        found = operations(lambda u, b: translate0(u, b, beta=-1.0, time_dim=3), u, bias)
+        assert any("qgcn.translate" in name for name in found) == fused
+
+
 @pytest.mark.parametrize("t", [1, 3])
 def test_second_derivatives_are_those_of_the_plain_path(t):
     given = arguments()

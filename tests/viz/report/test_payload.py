@@ -85,3 +85,12 @@ def test_listings_travel_with_the_kind_of_each_column():
         ("count", "number", [1, 2]),
         ("split", "text", ["test", "none"]),
     ]
+
+
+def test_the_worst_nodes_come_in_their_own_order_where_they_are_alike():
+    precision = torch.full((2000,), 0.5)
+    precision[7], precision[1500], precision[3] = 1.0, 0.1, torch.nan
+    found = payload._worst(precision)
+    assert found[0] == 1500
+    assert found[1:] == sorted(found[1:])
+    assert not {3, 7} & set(found)
