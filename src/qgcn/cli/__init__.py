@@ -6,8 +6,6 @@ import sys
 import threading
 from typing import Any, NoReturn
 
-import typer
-
 __all__ = ["main"]
 
 INVALID = 2
@@ -40,7 +38,11 @@ def _answer_sigterm() -> Any:
 
 def _run(arguments: list[str] | None) -> NoReturn:
     try:
-        from qgcn.cli.app import build_app  # here, so that Ctrl-C is answered while PyTorch is being imported
+        import typer  # here, so that Ctrl-C is answered while it is being imported
+    except KeyboardInterrupt:
+        _fail("interrupted")
+    try:
+        from qgcn.cli.app import build_app  # here too: it imports PyTorch
 
         given = sys.argv[1:] if arguments is None else arguments
         _check_text(given)
