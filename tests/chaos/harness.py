@@ -207,6 +207,8 @@ class Chaos:
                 ended = call(folder, self.train(), "signal-at", self.random.randrange(len(self.writes)), int(number))
             else:
                 pid = start(folder, self.train())
+                while not (folder / f"err-{pid}").exists():  # a busy machine has not begun it yet
+                    time.sleep(0.001)
                 time.sleep(self.random.uniform(0.3, 1) * self.seconds)
                 os.kill(pid, number)
                 ended = wait(folder, pid)

@@ -1,11 +1,12 @@
 """``qgcn analyze``: what it shows, what it writes, what it refuses."""
 
 import json
+import math
 import sys
 
 import pytest
 
-from qgcn.analysis import hyperbolicity
+from qgcn.analysis import hyperbolicity, trials
 from qgcn.tasks import Reconstruction, Rung
 
 QUICK = ("--dim", "3", "--trials", "--trial-nodes", "20")
@@ -33,6 +34,7 @@ def test_json_alone_is_printed_and_nothing_is_written(command):
 
 def test_a_space_is_recommended_and_drawn(command, here, monkeypatch):
     monkeypatch.setattr(Reconstruction, "rungs", (Rung(1, 10, 1), Rung(1 / 3, 10, 2)))
+    monkeypatch.setattr(trials, "SMALL_SECONDS", math.inf)  # all of them, on a busy machine too
     out = command.works("analyze", "tree", *QUICK, "--out", "geometry")
     assert "take " in out
     names = {path.name for path in (here / "geometry").iterdir()}

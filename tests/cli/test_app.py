@@ -124,3 +124,8 @@ print(file=sys.stderr, *seen[-1][1])
     assert line.endswith("pairs.csv: qgcn in Q15,1 (hyperbolic, 15 dimensions), cpu.")
     assert imported.strip() == "[]"
     assert "torch_geometric" in later  # the test sees what is imported
+
+
+def test_nothing_is_imported_before_ctrl_c_is_answered():
+    told = "import sys, qgcn.cli; print(sorted({'rich', 'torch', 'typer'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout == "[]\n"

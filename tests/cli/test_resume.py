@@ -96,9 +96,10 @@ def test_ctrl_c_saves_and_says_how_to_go_on(here, command, whole):
     compare(whole["batch"], broken, "interrupted at epoch 5")
 
 
-def test_ctrl_c_before_training_leaves_nothing(here, command):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_training_leaves_nothing(here, command, number):
     train = ("train", "links", "--data", "cycle", "--out", "run")
-    process = with_fault(here, "signal-while-reading", int(signal.SIGINT), "--", *train)
+    process = with_fault(here, "signal-while-reading", int(number), "--", *train)
     assert process.returncode == 2
     command.one_line(process.stderr)
     assert "interrupted before training began; nothing was written" in process.stderr

@@ -18,3 +18,14 @@ def test_bad_input_is_one_line(command, monkeypatch):
     assert "named twice" in command.fails("sweep", "links", *QUICK, "--models", "gcn:E4 gcn:E4")
     monkeypatch.setattr("qgcn.cli.sweep.find_spec", lambda name: None)
     assert "qgcn[sweep]" in command.fails("sweep", "links", *QUICK, "--models", "gcn:E4")
+
+
+def test_a_damaged_journal_is_named(command, here):
+    given = ("sweep", "links", *QUICK, "--models", "gcn:E4", "--trials", "1", "--out", "s")
+    command.works(*given)
+    journal = here / "s" / "journal.log"
+    whole = bytearray(journal.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    journal.write_bytes(whole)
+    assert "journal.log is damaged: line " in command.fails(*given)
+    assert "in memory only" in command.fails(*given, "--storage", "sqlite://")

@@ -1,11 +1,16 @@
 """Studies: what is tried next, what is lost, what is kept."""
 
 import pytest
+from optuna.distributions import FloatDistribution
+from optuna.exceptions import StorageInternalError
+from sqlalchemy.exc import OperationalError
 
+from qgcn.seals import Damaged
 from qgcn.sweeping import study as module
 from qgcn.sweeping.candidates import parse_candidate
 from qgcn.sweeping.evaluation import Outcome
-from qgcn.sweeping.study import ATTEMPTS, STARTUP, CandidateStudy, open_storage
+from qgcn.sweeping.journal import Journal
+from qgcn.sweeping.study import ATTEMPTS, STARTUP, CandidateStudy, open_storage, storage_errors
 
 FIXED = {"task": "links", "data": "stochastic-block", "epochs": 3}
 
@@ -58,12 +63,12 @@ def test_a_trial_that_kills_is_left_alone_in_the_end(tmp_path):
     assert [each.user_attrs["outcome"] for each in study.finished()] == ["failed"]
 
 
-def test_half_a_line_and_a_lock_are_removed(tmp_path):
+def test_half_a_line_is_left_out(tmp_path):
     finish(study_in(tmp_path), 2)
     with (tmp_path / "journal.log").open("ab") as file:
         file.write(b'{"op_code":')
-    (tmp_path / "journal.log.lock").symlink_to("nowhere")
     assert len(finish(study_in(tmp_path), 3)) == 1
+    assert finish(study_in(tmp_path), 3) == []
 
 
 def test_other_settings_are_refused(tmp_path):
@@ -84,7 +89,7 @@ def test_what_is_wrong_with_a_storage_is_told_in_one_line(tmp_path, monkeypatch,
 
     monkeypatch.setattr(module, "RDBStorage", fail)
     with pytest.raises(ValueError, match=f"^the storage cannot be opened: {told}$"):
-        open_storage(tmp_path, "sqlite://")
+        open_storage(tmp_path, "sqlite:///x.db")
 
 
 def test_a_trial_is_given_up_once_five_before_it_have_done_better(tmp_path):
@@ -94,3 +99,61 @@ def test_a_trial_is_given_up_once_five_before_it_have_done_better(tmp_path):
         assert study.report(trial, 0, 0.9 - number / 10) == (number == 5)  # each is worse than all before it
         study.end(trial, Outcome("complete", [0.5]))
     assert not study.report(study.begin(10), 0, 0.8)
+
+
+def test_memory_is_no_storage(tmp_path):
+    for url in ("sqlite://", "sqlite:///:memory:"):
+        with pytest.raises(ValueError, match="in memory only"):
+            open_storage(tmp_path, url)
+
+
+def test_lines_that_make_no_sense_are_named(tmp_path):
+    Journal(tmp_path / "journal.log").append_logs([{"op_code": "x"}])
+    with pytest.raises(Damaged, match=r"journal\.log is damaged: "):
+        open_storage(tmp_path, None)
+
+
+def about(study, trial, name, value):
+    study._study._storage.set_trial_user_attr(trial._trial_id, name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("attempts", "x"), ("scores", "x"), ("scores", ["x"]), ("seconds", None), ("outcome", 3), ("alive", "x")],
+)
+def test_what_a_trial_says_of_itself_is_checked(tmp_path, name, value):
+    study = study_in(tmp_path)
+    about(study, study.begin(1), name, value)
+    with pytest.raises(Damaged, match=r"trial 0 of qgcn:Q3,1 is damaged: its"):
+        study_in(tmp_path)
+
+
+def test_settings_that_are_not_searched_are_refused(tmp_path):
+    study_in(tmp_path)._study.ask({"speed": FloatDistribution(0, 1)})
+    with pytest.raises(Damaged, match="its setting 'speed' is none that is searched"):
+        study_in(tmp_path)
+
+
+def test_an_origin_is_keys_and_values(tmp_path):
+    study_in(tmp_path)._study.set_user_attr("origin", "here")
+    with pytest.raises(Damaged, match="does not say what it began with"):
+        study_in(tmp_path)
+
+
+def test_a_trial_that_others_took_for_lost_is_given_up(tmp_path):
+    url = f"sqlite:///{tmp_path}/trials.db"
+    slow, other = study_in(tmp_path, url=url), study_in(tmp_path, url=url)
+    trial = slow.begin(1)
+    other.lose(trial)
+    slow.sign(trial)
+    assert slow.report(trial, 1, 0.5)
+    slow.end(trial, Outcome("complete", [0.5]))
+    assert len(finish(other, 1)) == 1
+    assert [each.value for each in slow.finished()] == [each.params["dropout"] for each in slow.finished()]
+
+
+@pytest.mark.parametrize("error", [StorageInternalError("lost"), OperationalError("SELECT 1", {}, Exception("gone\naway"))])
+def test_a_storage_that_fails_is_told_in_one_line(error):
+    with pytest.raises(ValueError, match="the storage has failed") as told, storage_errors():
+        raise error
+    assert "\n" not in str(told.value)

@@ -1,5 +1,6 @@
 """Sweeps as a whole: small, real ones."""
 
+import errno
 import json
 import os
 import signal
@@ -82,3 +83,40 @@ def test_scores_are_called_by_what_settings_are_chosen_by(tmp_path, given, named
 def test_a_model_is_named_once(tmp_path):
     with pytest.raises(ValueError, match="gcn:E4 is named twice"):
         sweep_in(tmp_path, "gcn:E4", "gcn:E4")
+
+
+def test_links_lead_nowhere(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "best").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="best is a link to another place"):
+        sweep_in(tmp_path / "s", trials=1).run()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_files_of_something_else_are_not_overwritten(tmp_path):
+    (tmp_path / "best.yaml").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"holds best\.yaml, but no journal\.log"):
+        sweep_in(tmp_path, trials=1).run()
+    assert [path.name for path in tmp_path.iterdir()] == ["best.yaml"]
+    assert (tmp_path / "best.yaml").read_text() == "mine"
+
+
+def test_a_full_disk_costs_no_trial(tmp_path, monkeypatch):
+    """The disk is full in the middle of a line of the journal; what came before is kept, and gone on with."""
+    from qgcn.sweeping.journal import Journal
+
+    write, left = Journal._write, [60]
+
+    def half(journal, content):
+        left[0] -= 1
+        if left[0] < 0:
+            write(journal, content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(journal, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "_write", half)
+        with pytest.raises(OSError, match=r"cannot write .*journal\.log: No space left on device"):
+            sweep_in(tmp_path / "full", trials=3).run()
+    assert plain(sweep_in(tmp_path / "full", trials=3).run()) == plain(sweep_in(tmp_path / "whole", trials=3).run())

@@ -1,10 +1,10 @@
 """The command line."""
 
 import os
+import signal
 import sys
-from typing import NoReturn
-
-import typer
+import threading
+from typing import Any, NoReturn
 
 __all__ = ["main"]
 
@@ -19,10 +19,30 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line.
 
     Invalid input is reported in one line on stderr, with exit code 2. An error of qgcn itself is reported in one line that
-    names a file with its traceback, with exit code 70.
+    names a file with its traceback, with exit code 70. SIGTERM is answered as Ctrl-C is, so that no half-written file is left.
     """
+    before = _answer_sigterm()
     try:
-        from qgcn.cli.app import build_app  # here, so that Ctrl-C is answered while PyTorch is being imported
+        _run(arguments)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _answer_sigterm() -> Any:
+    """Let SIGTERM raise ``KeyboardInterrupt``; return what it did before, nothing if it is not for us to decide."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        return None
+    return signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def _run(arguments: list[str] | None) -> NoReturn:
+    try:
+        import typer  # here, so that Ctrl-C is answered while it is being imported
+    except KeyboardInterrupt:
+        _fail("interrupted")
+    try:
+        from qgcn.cli.app import build_app  # here too: it imports PyTorch
 
         given = sys.argv[1:] if arguments is None else arguments
         _check_text(given)

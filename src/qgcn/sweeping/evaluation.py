@@ -3,10 +3,12 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 
+from qgcn.data.load import is_known
 from qgcn.tasks import Config, Task
 from qgcn.training.loop import Diverged, Trainer, Validation
 from qgcn.training.machine import determinism, freed_memory_kept
@@ -53,9 +55,16 @@ class Evaluator:
         self._problems: dict[str, Task[Any]] = {}
 
     def problem(self, config: Config) -> Task[Any]:
-        """Return the blinded problem of some settings."""
+        """Return the blinded problem of some settings.
+
+        Raises:
+            OSError: Its data cannot be read: no fault of a trial.
+            ValueError: Its data do not fit the settings.
+        """
         key = repr({name: getattr(config, name) for name in config.of_problem()})
         if key not in self._problems:
+            if not is_known(config.data) and not Path(config.data).exists():
+                raise FileNotFoundError(f"{config.data} is gone; put it back, and the same command goes on")
             self._problems[key] = build_problem(config, None, None).blinded()
         return self._problems[key].reconfigured(config)
 
@@ -65,6 +74,9 @@ class Evaluator:
         Args:
             config: The settings.
             ask: Asked a few times in the training of each group of seeds.
+
+        Raises:
+            OSError: Data cannot be read.
         """
         began = time.monotonic()
         scores: list[float] = []

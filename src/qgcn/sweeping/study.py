@@ -9,23 +9,28 @@ import os
 import platform
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import optuna
 from optuna.distributions import BaseDistribution
+from optuna.exceptions import OptunaError, UpdateFinishedTrialError
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
 
 from qgcn import __version__
+from qgcn.seals import Damaged
 from qgcn.sweeping.candidates import Candidate, draw
 from qgcn.sweeping.evaluation import Outcome
+from qgcn.sweeping.journal import Journal
 
-__all__ = ["CandidateStudy", "PairedSampler", "open_storage", "rank_of"]
+__all__ = ["CandidateStudy", "PairedSampler", "open_storage", "rank_of", "storage_errors"]
 
 STARTUP: Final = 10
 """Trials at the beginning whose settings are drawn by name."""
@@ -46,29 +51,36 @@ def open_storage(folder: Path, url: str | None) -> BaseStorage:
         url: Of a database, as SQLAlchemy takes it (default: the journal).
 
     Raises:
-        ValueError: The database cannot be opened, or the journal cannot be understood.
+        ValueError: The database cannot be opened, or the journal is damaged.
+        OSError: The journal cannot be read.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    if url is None:
+        journal = Journal(folder / "journal.log")
+        try:
+            return JournalStorage(journal)
+        except Exception as error:  # whatever Optuna meets in lines that it has not written
+            raise Damaged(f"{journal.path} is damaged: {_first_line(error)}") from None
     try:
-        if url is not None:
-            return RDBStorage(url)
-        path = folder / "journal.log"
-        _repair(path)
-        return JournalStorage(JournalFileBackend(str(path)))
+        given = make_url(url)
+        if given.get_backend_name() == "sqlite" and given.database in (None, "", ":memory:"):
+            raise ValueError(f"{url} is in memory only: name a file, such as sqlite:///sweep.db")
+        return RDBStorage(url)
     except Exception as error:  # SQLAlchemy has errors of many kinds
-        what = str(folder / "journal.log") if url is None else "the storage"
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"{what} cannot be opened: {first}") from None
+        raise ValueError(f"the storage cannot be opened: {_first_line(error)}") from None
 
 
-def _repair(path: Path) -> None:
-    """Remove what a process that was killed has left: the lock of the journal, and half a line at its end."""
-    Path(f"{path}.lock").unlink(missing_ok=True)
-    if not path.exists():
-        return
-    content = path.read_bytes()
-    if content and not content.endswith(b"\n"):
-        os.truncate(path, content.rfind(b"\n") + 1)
+@contextmanager
+def storage_errors() -> Iterator[None]:
+    """Turn errors of a database, such as a connection that is lost, into one line."""
+    try:
+        yield
+    except (OptunaError, SQLAlchemyError) as error:
+        raise ValueError(f"the storage has failed, trials that were done are kept: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def rank_of(study: Study, number: int) -> int:
@@ -125,7 +137,7 @@ class CandidateStudy:
         self, candidate: Candidate, storage: BaseStorage, origin: dict[str, Any], *, seed: int, prune: bool, alone: bool
     ) -> None:
         self.candidate, self.alone = candidate, alone
-        self._owner = f"{platform.node()} {os.getpid()}"
+        self._owner, self._begun = f"{platform.node()} {os.getpid()}", set[int]()
         pruner = optuna.pruners.MedianPruner(COMPARED, 0) if prune else optuna.pruners.NopPruner()
         name = f"{candidate.fixed['task']} {candidate.fixed['data']} {candidate.name}"
         self._study = optuna.create_study(
@@ -143,11 +155,17 @@ class CandidateStudy:
         if saved is None:
             self._study.set_user_attr("origin", origin)
             return
+        if not isinstance(saved, dict):
+            raise Damaged(f"the sweep of {self.candidate.name} is damaged, it does not say what it began with")
         for name in sorted(saved.keys() | origin.keys()):
             before, now = saved.get(name), origin.get(name)
             if before != now:
                 told = f"{name} = {before!r}, but now it is {now!r}" if name != "graph" else "another graph or split"
                 raise ValueError(f"the sweep of {self.candidate.name} began with {told}: use another --out or --storage")
+        for each in self._study.get_trials(deepcopy=False):
+            if (wrong := _wrong(each, self.candidate.ranges)) is not None:
+                about = f"trial {each.number} of {self.candidate.name} is damaged: its {wrong}"
+                raise Damaged(f"{about}; use another --out or --storage")
 
     def trials(self) -> list[FrozenTrial]:
         """Return the trials that were begun and count."""
@@ -168,6 +186,7 @@ class CandidateStudy:
         if rank_of(self._study, trial.number) >= limit:  # another process was faster
             self._drop(trial, "surplus")
             return None
+        self._begun.add(trial._trial_id)
         trial.set_user_attr("owner", self._owner)
         self.sign(trial)
         return trial
@@ -175,16 +194,24 @@ class CandidateStudy:
     def sign(self, trial: Trial) -> None:
         """Write that a trial is still under way, if somebody else may want to know."""
         if not self.alone:
-            trial.set_user_attr("alive", time.time())
+            with suppress(UpdateFinishedTrialError):
+                trial.set_user_attr("alive", time.time())
 
     def report(self, trial: Trial, step: int, score: float) -> bool:
-        """Keep an intermediate score; return whether the trial is to be given up."""
+        """Keep an intermediate score; return whether the trial is to be given up, as one that others took for lost is."""
         self.sign(trial)
-        trial.report(score, step)
-        return trial.should_prune()
+        try:
+            trial.report(score, step)
+            return trial.should_prune()
+        except UpdateFinishedTrialError:
+            return True
 
     def end(self, trial: Trial, outcome: Outcome) -> None:
-        """Keep the outcome of a trial."""
+        """Keep the outcome of a trial, unless others took it for lost and have begun it again."""
+        with suppress(UpdateFinishedTrialError):
+            self._end(trial, outcome)
+
+    def _end(self, trial: Trial, outcome: Outcome) -> None:
         about: Sequence[tuple[str, Any]] = (
             ("scores", outcome.scores),
             ("seconds", outcome.seconds),
@@ -216,7 +243,7 @@ class CandidateStudy:
             storage.set_trial_user_attr(number, "outcome", outcome)
             storage.set_trial_user_attr(number, "message", message)
             return storage.set_trial_state_values(number, TrialState.FAIL)
-        except optuna.exceptions.UpdateFinishedTrialError:
+        except UpdateFinishedTrialError:
             return False
 
     def recover(self) -> int:
@@ -228,16 +255,50 @@ class CandidateStudy:
         return len(lost)
 
     def _is_lost(self, trial: FrozenTrial) -> bool:
-        owner = str(trial.user_attrs.get("owner", ""))
-        if owner == self._owner:
+        if trial._trial_id in self._begun:
             return False
         if self.alone:
             return True
-        host, _, pid = owner.rpartition(" ")
-        if host == platform.node() and not _lives(int(pid)):
+        host, _, pid = str(trial.user_attrs.get("owner", "")).rpartition(" ")
+        if host == platform.node() and pid.isdecimal() and not _lives(int(pid)):
             return True
         began = trial.datetime_start.timestamp() if trial.datetime_start is not None else 0.0
         return time.time() - float(trial.user_attrs.get("alive", began)) > SILENCE
+
+
+_ABOUT: Final[dict[str, tuple[type, ...]]] = {
+    "alive": (int, float),
+    "attempts": (int,),
+    "epochs": (int,),
+    "message": (str,),
+    "outcome": (str,),
+    "owner": (str,),
+    "scores": (list,),
+    "seconds": (int, float),
+    "version": (str,),
+}
+"""Types of what a trial says of itself."""
+
+
+def _wrong(trial: FrozenTrial, ranges: Iterable[str]) -> str | None:
+    """Return what cannot be right of a trial: a journal or a database may hold what others wrote there.
+
+    Args:
+        trial: The trial.
+        ranges: Names of the settings that are searched.
+    """
+    about = trial.user_attrs
+    for name, kinds in _ABOUT.items():
+        if name in about and (not isinstance(about[name], kinds) or isinstance(about[name], bool)):
+            return f"{name} is {about[name]!r:.50}"
+    if unknown := sorted(trial.params.keys() - set(ranges)):
+        return f"setting {unknown[0]!r:.50} is none that is searched"
+    scores = [*about.get("scores", []), *trial.intermediate_values.values(), *(trial.values or [])]
+    if any(isinstance(score, bool) or not isinstance(score, (int, float)) for score in scores):
+        return f"scores are {scores!r:.50}"
+    if trial.state == TrialState.COMPLETE and len(trial.values or []) != 1:
+        return "score is missing"
+    return None
 
 
 def _lives(pid: int) -> bool:
@@ -245,6 +306,6 @@ def _lives(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is somebody else's
+    except (OSError, OverflowError):  # it is somebody else's
         return True
     return True

@@ -10,13 +10,13 @@ from typing import Any
 
 from optuna.trial import Trial
 
-from qgcn.files import check_writable
+from qgcn.files import check_writable, remove_abandoned
 from qgcn.locks import FileLock
 from qgcn.progress import Progress, silent
 from qgcn.sweeping.candidates import Candidate
 from qgcn.sweeping.evaluation import Outcome
 from qgcn.sweeping.results import Row, best_rows, rows_of, write_best, write_rows, write_table
-from qgcn.sweeping.study import CandidateStudy, open_storage
+from qgcn.sweeping.study import CandidateStudy, open_storage, storage_errors
 from qgcn.sweeping.workers import Workers, workers_for
 from qgcn.tasks import find_task
 from qgcn.training.machine import signals_raise
@@ -90,7 +90,8 @@ class Sweep:
 
         Raises:
             Locked: Another process is writing to the folder.
-            ValueError: The folder holds a sweep with other settings.
+            ValueError: The folder holds a sweep with other settings, or the storage is damaged or has failed.
+            OSError: The folder cannot be written, or holds something else.
             KeyboardInterrupt: It was asked to stop; trials that are done are kept.
         """
         check_writable(self.folder)
@@ -99,6 +100,8 @@ class Sweep:
         with ExitStack() as stack:
             stack.enter_context(FileLock(self.folder / "lock").held())
             stack.enter_context(signals_raise())
+            stack.enter_context(storage_errors())
+            self._check_folder()
             self._open(origins)
             try:
                 self._search(progress)
@@ -109,7 +112,8 @@ class Sweep:
 
     def rows(self) -> list[Row]:
         """Return all finished trials."""
-        return [row for study in self._studies for row in rows_of(study)]
+        with storage_errors():
+            return [row for study in self._studies for row in rows_of(study)]
 
     def _origins(self) -> list[dict[str, Any]]:
         """Return what the trials of each candidate depend on; the graph is read, and does not stay."""
@@ -125,6 +129,16 @@ class Sweep:
             found.append(shared | kept | drawn)
         return found
 
+    def _check_folder(self) -> None:
+        """Raise if a link leads elsewhere, or if results are there that this sweep has not written."""
+        if (self.folder / "best").is_symlink():
+            raise OSError(f"{self.folder / 'best'} is a link to another place, where nothing is written: put a folder there")
+        remove_abandoned(self.folder)
+        if self.storage is None and not (self.folder / "journal.log").exists():
+            for name in ("best", "best.yaml", "study.md", "trials.jsonl"):
+                if (self.folder / name).exists():
+                    raise FileExistsError(f"{self.folder} holds {name}, but no journal.log of a sweep: choose another --out")
+
     def _open(self, origins: list[dict[str, Any]]) -> None:
         storage, alone = open_storage(self.folder, self.storage), self.storage is None
         self._studies = [
@@ -137,7 +151,7 @@ class Sweep:
         self._show(progress)
         if self._done() >= self.trials * len(self._studies):
             return
-        workers = workers_for(self.jobs)
+        workers = workers_for(self.jobs, shared=self.storage is not None)
         try:
             self._loop(workers, progress)
         finally:

@@ -2,7 +2,9 @@
 
 import os
 import signal
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
@@ -45,9 +47,14 @@ class Workers(Protocol[T]):
         """End all processes."""
 
 
-def workers_for(jobs: int) -> "Workers[Any]":
-    """Return this process for one job, and as many processes as there are jobs for more."""
-    return Here() if jobs == 1 else Processes(jobs)
+def workers_for(jobs: int, *, shared: bool = False) -> "Workers[Any]":
+    """Return this process for one job, and as many processes as there are jobs for more.
+
+    Args:
+        jobs: Number of jobs.
+        shared: Whether other machines watch: this process must be free to tell them that a long trial is still under way.
+    """
+    return Here() if jobs == 1 and not shared else Processes(jobs)
 
 
 class Here(Generic[T]):
@@ -140,12 +147,14 @@ class Processes(Generic[T]):
                 continue
             try:
                 message = worker.pipe.recv()
-                if not isinstance(message, Outcome):
+                if isinstance(message, tuple):
                     worker.pipe.send(report(worker.trial, *message))
                     continue
-            except (EOFError, OSError):
+            except (EOFError, ConnectionError):
                 message = None
                 self._replace(place)
+            if isinstance(message, Exception):
+                raise message
             trial, worker.trial = worker.trial, None
             done(trial, message)
 
@@ -184,11 +193,32 @@ def serve(pipe: Connection, threads: int) -> None:
     evaluator = Evaluator()
 
     def ask(step: int, score: float) -> bool:
-        pipe.send((step, score))
-        return bool(pipe.recv())
+        with _while_heard():
+            pipe.send((step, score))
+            return bool(pipe.recv())
 
-    try:
+    with _while_heard():
         while True:
-            pipe.send(evaluator.evaluate(pipe.recv(), ask))
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return
+            config = pipe.recv()
+            try:
+                found: Outcome | Exception = evaluator.evaluate(config, ask)
+            except Exception as error:  # such as a file that is gone: the process that gives trials tells it
+                found = _sendable(error)
+            pipe.send(found)
+
+
+@contextmanager
+def _while_heard() -> Iterator[None]:
+    """End this process when the other end of its pipe is closed."""
+    try:
+        yield
+    except (EOFError, ConnectionError):
+        raise SystemExit(0) from None
+
+
+def _sendable(error: Exception) -> Exception:
+    """Return an error as it survives the way to another process, with its traceback as a note."""
+    where = "".join(traceback.format_exception(error))
+    plain: Exception = OSError(str(error)) if isinstance(error, OSError) else RuntimeError(f"{type(error).__name__}: {error}")
+    plain.add_note(where)
+    return plain
