@@ -254,7 +254,7 @@ CASES = {
     "out of range": ((*LINKS, "--data", "cycle", "--dropout", "2"), "dropout: input should be less than 1, got 2.0"),
     "not finite": ((*LINKS, "--data", "cycle", "--lr", "inf"), "lr: input should be a finite number, got inf"),
     "flag over file": ((*LINKS, "--config", "small.yaml", "--lr", "0"), "qgcn: lr: input should be greater than 0, got 0.0"),
-    "unknown choice": ((*LINKS, "--data", "cycle", "--protocol", "any"), "protocol: input should be 'leak-free' or 'hgcn'"),
+    "unknown choice": ((*LINKS, "--data", "cycle", "--protocol", "any"), "input should be 'leak-free', 'hgcn' or 'hard'"),
     "unknown key": ((*LINKS, "--config", "key.yaml"), "unknown key 'epocs' in key.yaml; did you mean 'epochs'?"),
     "wrong type": ((*LINKS, "--config", "type.yaml"), "epochs in type.yaml: input should be a valid integer"),
     "no keys": ((*LINKS, "--config", "list.yaml"), "list.yaml must hold keys and values"),
