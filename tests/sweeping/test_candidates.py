@@ -9,7 +9,9 @@ FIXED = {"task": "links", "data": "stochastic-block", "epochs": 3}
 
 def test_only_what_a_model_has_is_searched():
     qgcn, gcn = (parse_candidate(name, FIXED).ranges for name in ("qgcn:Q3,1", "gcn:E4"))
-    assert set(qgcn) - set(gcn) == {"beta", "aggregation"}
+    assert set(qgcn) - set(gcn) == {"beta"}
+    sage = parse_candidate("sage:E4", FIXED).ranges
+    assert set(gcn) - set(sage) == {"aggregation"}
     assert all(gcn[name] == qgcn[name] for name in gcn)
     shallow = parse_candidate("shallow:Q3,1", FIXED | {"task": "reconstruction"}).ranges
     assert "layers" not in shallow
