@@ -1,21 +1,20 @@
 """Many convolutions with an initial residual and near-identity weights, in the tangent space of any space."""
 
-import copy
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from qgcn.manifolds import Space, parse_space
+from qgcn.manifolds import Space
 from qgcn.models.encoder import Capabilities, Encoder, Options
+from qgcn.models.layers import Activation, fresh_space, hidden_space
 from qgcn.nn import Adjacency, Dropout, QLinear, SparseMatrix, TangentActivation
 
 __all__ = ["Deep", "DeepOptions"]
-
-Activation = Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"]
 
 
 class DeepOptions(Options):
@@ -98,9 +97,7 @@ class Deep(Encoder):
         if not 0 <= residual <= 1:
             raise ValueError(f"residual must be in [0, 1], got {residual}")
 
-        def fresh(given: Space | str) -> Space:
-            return copy.deepcopy(given) if isinstance(given, Space) else parse_space(given, beta=beta, learnable=learnable)
-
+        fresh = partial(fresh_space, beta=beta, learnable=learnable)
         inside = fresh(space if hidden is None else hidden)
         self.in_features, self.residual, self.aggregation = in_features, residual, aggregation
         self.enter = QLinear(in_features, inside, bias=bias)
@@ -122,18 +119,18 @@ class Deep(Encoder):
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
         drops = max(options.get("dropout", 0), options.get("feature_dropout", 0)) > 0
-        traceable = space.traceable and _hidden(space, options).traceable
+        traceable = space.traceable and hidden_space(space, options).traceable
         return Capabilities(batchable=traceable, recordable=traceable and not drops)
 
     @classmethod
     def check(cls, space: Space, options: Mapping[str, Any]) -> None:
         """Raise if the hidden space has no name that is known."""
-        _hidden(space, options)
+        hidden_space(space, options)
 
     @classmethod
     def width(cls, space: Space, options: Mapping[str, Any]) -> int:
         """Return the number of coordinates of a node in all layers together."""
-        return _hidden(space, options).ambient_dim * (int(options.get("layers", 8)) + 1) + space.ambient_dim
+        return hidden_space(space, options).ambient_dim * (int(options.get("layers", 8)) + 1) + space.ambient_dim
 
     def tangent(self, x: Tensor | SparseMatrix, graph: Adjacency | Tensor | None = None) -> Tensor:
         """Map features to tangent coordinates at the origin, shape ``(N, d)``.
@@ -158,9 +155,3 @@ class Deep(Encoder):
     def extra_repr(self) -> str:
         """Show sizes and layers."""
         return f"{self.in_features} -> {self.enter.space} -> {self.space}, layers={len(self.strengths)}"
-
-
-def _hidden(space: Space, options: Mapping[str, Any]) -> Space:
-    """Return the space of the layers."""
-    given = options.get("hidden")
-    return parse_space(given) if isinstance(given, str) else given or space

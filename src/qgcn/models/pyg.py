@@ -1,7 +1,7 @@
 """The Euclidean networks of PyTorch Geometric, with the constructor and the methods of our own."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field
 from torch import Tensor, nn
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from qgcn.kernels.edges import Ends
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
+from qgcn.models.layers import Activation
 from qgcn.nn import Adjacency, Aggregation, SparseMatrix
 from qgcn.nn.edges import Edges
 
@@ -20,9 +21,7 @@ class EuclideanOptions(Options):
 
     layers: int = Field(2, ge=1, le=64, description="Number of layers.")
     hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
-    activation: Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"] = Field(
-        "relu", description="Activation between layers."
-    )
+    activation: Activation = Field("relu", description="Activation between layers.")
     dropout: float = Field(0.0, ge=0, lt=1, description="Share of coordinates dropped.")
     feature_dropout: float = Field(0.0, ge=0, lt=1, description="Share of input features dropped.")
 

@@ -1,6 +1,5 @@
 """One tangent-space network for every space: its layers come from a factory."""
 
-import copy
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
+from qgcn.models.layers import Activation, fresh_space, hidden_space
 from qgcn.nn import Adjacency, Aggregation, DoubleProjection, Dropout, QLinear, SparseMatrix, TangentActivation, tangent_mean
 
 __all__ = ["QGAT", "QGCN", "QNN", "AttentionOptions", "ConvolutionOptions", "TangentNetwork", "TangentOptions"]
@@ -25,9 +25,7 @@ class TangentOptions(Options):
 
     layers: int = Field(2, ge=1, le=64, description="Number of layers, the classifier's convolution included.")
     hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
-    activation: Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"] = Field(
-        "relu", description="Tangential activation between layers."
-    )
+    activation: Activation = Field("relu", description="Tangential activation between layers.")
     bias: bool = Field(True, description="Translate by a learned bias in each layer.")
     skip: bool = Field(False, description="Return the mean of all layers' outputs.")
     beta: float | None = Field(
@@ -144,7 +142,7 @@ class TangentNetwork(Encoder):
         drops = max(options.get("dropout", 0), options.get("feature_dropout", 0)) > 0
         # attention asks how many edges there are, and waits for the answer
         attention = _attention(options.get("attention", False)) != "none"
-        traceable = all(each.traceable for each in (space, _hidden(space, options)))
+        traceable = all(each.traceable for each in (space, hidden_space(space, options)))
         local = not (options.get("skip") or options.get("projection") or attention)
         return Capabilities(
             graph="matrix" if cls.reads_graph else "none",
@@ -158,7 +156,7 @@ class TangentNetwork(Encoder):
     @classmethod
     def check(cls, space: Space, options: Mapping[str, Any]) -> None:
         """Raise if the spaces of the layers do not go together."""
-        inside = _hidden(space, options)
+        inside = hidden_space(space, options)
         if options.get("heads", 1) > 1 and options.get("attention") != "distance":
             raise ValueError(f"several heads are for attention by distance, got attention {options.get('attention')}")
         if options.get("skip"):
@@ -167,7 +165,7 @@ class TangentNetwork(Encoder):
     @classmethod
     def width(cls, space: Space, options: Mapping[str, Any]) -> int:
         """Return the number of coordinates of a node in all layers together."""
-        return _hidden(space, options).ambient_dim * int(options.get("layers", 2))
+        return hidden_space(space, options).ambient_dim * int(options.get("layers", 2))
 
     @property
     def space(self) -> Space:  # type: ignore[override]
@@ -245,18 +243,9 @@ def _projection(in_features: int, space: Space, beta: float | None, learnable: b
 
 def _spaces(space: Space | str, hidden: Space | str | None, layers: int, beta: float | None, learnable: bool) -> list[Space]:
     """Return the space of each layer; only the last is the one that was given, if it was given as an object."""
-
-    def fresh(given: Space | str) -> Space:
-        return copy.deepcopy(given) if isinstance(given, Space) else parse_space(given, beta=beta, learnable=learnable)
-
+    fresh = partial(fresh_space, beta=beta, learnable=learnable)
     inside = space if hidden is None else hidden
     return [fresh(inside) for _ in range(layers - 1)] + [space if isinstance(space, Space) else fresh(space)]
-
-
-def _hidden(space: Space, options: Mapping[str, Any]) -> Space:
-    """Return the space of all layers but the last."""
-    given = options.get("hidden")
-    return parse_space(given) if isinstance(given, str) else given or space
 
 
 def _check_skip(spaces: list[Space]) -> None:

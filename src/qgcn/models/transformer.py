@@ -1,7 +1,7 @@
 """A graph transformer: attention to all nodes by signed squared distance, beside convolutions."""
 
-import copy
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -9,11 +9,10 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
+from qgcn.models.layers import Activation, fresh_space, hidden_space
 from qgcn.nn import Adjacency, Dropout, GlobalAttention, QLinear, SparseMatrix, TangentActivation
 
 __all__ = ["Transformer", "TransformerOptions"]
-
-Activation = Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"]
 
 
 class TransformerOptions(Options):
@@ -98,9 +97,7 @@ class Transformer(Encoder):
         if layers < 1:
             raise ValueError(f"layers must be at least 1, got {layers}")
 
-        def fresh(given: Space | str) -> Space:
-            return copy.deepcopy(given) if isinstance(given, Space) else parse_space(given, beta=beta, learnable=learnable)
-
+        fresh = partial(fresh_space, beta=beta, learnable=learnable)
         inside = fresh(space if hidden is None else hidden)
         size = inside.ambient_dim
         heads = head_spaces.split() if head_spaces else [space]
@@ -130,7 +127,7 @@ class Transformer(Encoder):
     @classmethod
     def check(cls, space: Space, options: Mapping[str, Any]) -> None:
         """Raise if a space has no name that is known, or no chords."""
-        _hidden(space, options)
+        hidden_space(space, options)
         for each in _heads(space, options):
             if options.get("energy") == "chord" and each.factors is None:
                 raise ValueError(f"attention by the chord needs heads of flat factors and quadrics, got {each}")
@@ -138,7 +135,7 @@ class Transformer(Encoder):
     @classmethod
     def width(cls, space: Space, options: Mapping[str, Any]) -> int:
         """Return the number of coordinates of a node in all layers together."""
-        size, heads = _hidden(space, options).ambient_dim, _heads(space, options)
+        size, heads = hidden_space(space, options).ambient_dim, _heads(space, options)
         points = sum(2 * each.ambient_dim for each in heads)
         return (4 * size + points) * int(options.get("layers", 1)) + space.ambient_dim
 
@@ -164,12 +161,6 @@ class Transformer(Encoder):
     def extra_repr(self) -> str:
         """Show the path through the spaces."""
         return f"{self.in_features} -> {self.enter.space} -> {self.space}"
-
-
-def _hidden(space: Space, options: Mapping[str, Any]) -> Space:
-    """Return the space of the layers."""
-    given = options.get("hidden")
-    return parse_space(given) if isinstance(given, str) else given or space
 
 
 def _heads(space: Space, options: Mapping[str, Any]) -> list[Space]:
