@@ -24,7 +24,7 @@ SPACES = ("E16", "Q15,1", "Q14,2")
 ENCODERS: dict[str, tuple[dict[str, Any], ...]] = {
     "qgcn": ({},),
     "propagation": ({},),
-    "deep": ({"layers": 4}, {"layers": 16}),
+    "deep": ({"layers": 4}, {"layers": 16}, {"layers": 16, "hidden": "E64"}),
     "qgat": ({}, {"heads": 4}),
     "transformer": ({}, {"energy": "chord"}, {"head_spaces": "Q3,1 Q2,2"}),
 }

@@ -42,7 +42,7 @@ def test_the_help_of_a_flag_states_the_default_of_its_task(task):
 def test_a_choice_lists_its_values_and_a_model_its_names():
     flags = {flag.name: flag for flag in flags_of("links")}
     assert "(auto, cpu, cuda; default: auto)." in given(flags["device"])[2]
-    assert "qgcn, qnn, propagation, hgcn" in given(flags["model"])[2]
+    assert "qgcn, qnn, propagation, qgat, deep, transformer, hgcn" in given(flags["model"])[2]
     assert given(flags["data"])[2] == "Name of a data set, or path of a graph: CSV, TSV, Parquet, npz, GraphML."
 
 
