@@ -49,6 +49,7 @@ def test_a_space_is_recommended_and_drawn(command, here, monkeypatch):
 
 def test_fewer_dimensions_are_shown_where_all_spaces_hold_the_graph(command, here, monkeypatch):
     monkeypatch.setattr(Reconstruction, "rungs", (Rung(1, 40, 1),))
+    monkeypatch.setattr(trials, "SMALL_SECONDS", math.inf)
     (here / "square.csv").write_text("0,1\n1,2\n2,3\n3,0\n")
     out = " ".join(command.works("analyze", "square.csv", "--dim", "4").split())
     assert "2 dimensions in S2 hold what 4 in S4 hold" in out

@@ -94,6 +94,12 @@ def test_links_lead_nowhere(tmp_path):
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+def test_a_file_where_a_folder_should_be_is_named(tmp_path):
+    (tmp_path / "best").write_text("mine")
+    with pytest.raises(NotADirectoryError, match="best is not a folder"):
+        sweep_in(tmp_path, trials=1).run()
+
+
 def test_files_of_something_else_are_not_overwritten(tmp_path):
     (tmp_path / "best.yaml").write_text("mine")
     with pytest.raises(FileExistsError, match=r"holds best\.yaml, but no journal\.log"):

@@ -130,9 +130,11 @@ class Sweep:
         return found
 
     def _check_folder(self) -> None:
-        """Raise if a link leads elsewhere, or if results are there that this sweep has not written."""
+        """Raise if a link leads elsewhere, or if something is there that this sweep has not written."""
         if (self.folder / "best").is_symlink():
             raise OSError(f"{self.folder / 'best'} is a link to another place, where nothing is written: put a folder there")
+        if (self.folder / "best").exists() and not (self.folder / "best").is_dir():
+            raise NotADirectoryError(f"{self.folder / 'best'} is not a folder: move it away, or choose another --out")
         remove_abandoned(self.folder)
         if self.storage is None and not (self.folder / "journal.log").exists():
             for name in ("best", "best.yaml", "study.md", "trials.jsonl"):
