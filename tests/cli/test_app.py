@@ -124,3 +124,12 @@ print(file=sys.stderr, *seen[-1][1])
     assert line.endswith("pairs.csv: qgcn in Q15,1 (hyperbolic, 15 dimensions), cpu.")
     assert imported.strip() == "[]"
     assert "torch_geometric" in later  # the test sees what is imported
+
+
+@pytest.mark.parametrize("given", [["--help"], ["--version"], ["datasets"]])
+def test_a_reader_that_has_enough_is_no_error(given):
+    reading, writing = os.pipe()
+    os.close(reading)  # as of head, which is gone before anything is written
+    done = subprocess.run([sys.executable, "-m", "qgcn", *given], stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
