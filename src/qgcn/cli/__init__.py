@@ -30,12 +30,10 @@ def main(arguments: list[str] | None = None) -> None:
         if status == _TYPERS_INTERRUPT:
             raise KeyboardInterrupt
         sys.stdout.flush()
-    except (
-        BrokenPipeError,
-        SystemExit,
-    ) as stop:  # the reader, such as head, has what it wanted; Rich and Typer end with 1 then
+    except (BrokenPipeError, SystemExit) as stop:  # Rich and Typer make the second of the first
         if isinstance(stop, SystemExit) and not isinstance(stop.__context__, BrokenPipeError):
             raise
+        # the reader, such as head, has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain at exit
         status = 0
     except (typer.Abort, KeyboardInterrupt):
