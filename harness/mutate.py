@@ -18,6 +18,7 @@ import contextlib
 import hashlib
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -33,14 +34,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "qgcn"
 TESTS = ROOT / "tests"
 SURVIVORS = Path(__file__).with_name("survivors.txt")
-LIMIT = 240.0
-"""Seconds after which a mutant counts as caught: it hangs."""
+LIMIT, PATIENCE = 240, 1200.0
+"""Seconds of computing after which a mutant counts as caught: it hangs; and seconds by the clock after which it is left
+undecided: it may wait for nothing, or the machine may be busy."""
 SURVIVED, CAUGHT, UNDECIDED = 0, 1, 2
 NEAREST = 5
 """Test files that use a module most, run if its own tests let a mutant live."""
 
 CRASHES = (signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL)
-VERDICTS = {SURVIVED: "survived", CAUGHT: "caught", **{-number: "crashed" for number in CRASHES}}
+VERDICTS = {SURVIVED: "survived", CAUGHT: "caught", -signal.SIGXCPU: "hung", **{-number: "crashed" for number in CRASHES}}
 """What the exit code of a mutant's process says; a signal sent from outside, as for want of memory, says nothing."""
 
 COMPARISONS = {
@@ -259,6 +261,7 @@ def survives(mutant: Mutant, folder: Path, near: bool = True) -> bool:
 
 def _child(mutant: Mutant, folder: Path, near: bool) -> None:
     os.setsid()
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
     with (folder / "log").open("w") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
@@ -294,9 +297,9 @@ def run(mutants: list[Mutant], jobs: int, near: bool = True) -> Iterator[tuple[M
             ready = connection.wait(list(running), timeout=1)
             for sentinel, (process, mutant, folder, began) in list(running.items()):
                 seconds = time.monotonic() - began
-                if sentinel not in ready and seconds < LIMIT:
+                if sentinel not in ready and seconds < PATIENCE:
                     continue
-                verdict = "hung" if sentinel not in ready else VERDICTS.get(_code(process), "undecided")
+                verdict = "undecided" if sentinel not in ready else VERDICTS.get(_code(process), "undecided")
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.join()

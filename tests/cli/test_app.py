@@ -129,3 +129,12 @@ print(file=sys.stderr, *seen[-1][1])
 def test_nothing_is_imported_before_ctrl_c_is_answered():
     told = "import sys, qgcn.cli; print(sorted({'rich', 'torch', 'typer'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("given", [["--help"], ["--version"], ["datasets"]])
+def test_a_reader_that_has_enough_is_no_error(given):
+    reading, writing = os.pipe()
+    os.close(reading)  # as of head, which is gone before anything is written
+    done = subprocess.run([sys.executable, "-m", "qgcn", *given], stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")

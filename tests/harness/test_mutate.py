@@ -123,13 +123,18 @@ CRASH = """
 import json, signal, sys
 sys.path.insert(0, "harness")
 import mutate
-mutate.survives = lambda mutant, folder, near: signal.raise_signal(mutant)
-found = mutate.run([signal.SIGSEGV, signal.SIGFPE, signal.SIGTERM, signal.SIGKILL], jobs=1)
+def survives(mutant, folder, near):
+    if mutant == signal.SIGXCPU:  # the system sends it to who computes for too long
+        while True:
+            pass
+    signal.raise_signal(mutant)
+mutate.survives, mutate.LIMIT = survives, 3
+found = mutate.run([signal.SIGSEGV, signal.SIGFPE, signal.SIGTERM, signal.SIGXCPU], jobs=1)
 print(json.dumps({mutant.name: verdict for mutant, verdict, _ in found}))
 """
 
 
-def test_a_crash_is_noticed_and_a_process_that_was_killed_is_not_decided():
+def test_a_crash_and_a_loop_without_end_are_noticed_and_a_process_that_was_stopped_is_not_decided():
     done = subprocess.run([sys.executable, "-c", CRASH], cwd=mutate.ROOT, capture_output=True, text=True, check=True)
-    expected = {"SIGSEGV": "crashed", "SIGFPE": "crashed", "SIGTERM": "undecided", "SIGKILL": "undecided"}
+    expected = {"SIGSEGV": "crashed", "SIGFPE": "crashed", "SIGTERM": "undecided", "SIGXCPU": "hung"}
     assert json.loads(done.stdout) == expected

@@ -159,3 +159,10 @@ def test_the_pole_is_carried_to_a_mean_and_back_by_an_isometry():
     torch.testing.assert_close(manifold._carry(mean, manifold._origin(x).expand_as(x), back=False), mean, **close)
     first = manifold._carry(mean[:1], x, back=False)
     torch.testing.assert_close(geometry.inner(first, first[:1], time_dim=2), geometry.inner(x, x[:1], time_dim=2), **close)
+
+
+@pytest.mark.parametrize("curvature", [-4.0, -1.0, -0.25])
+def test_a_space_of_another_curvature_has_that_curvature(curvature):
+    made = PseudoHyperboloid(3, 2).with_curvatures([curvature])
+    assert made.curvatures == (curvature,)
+    assert made.beta == 1 / curvature

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cases import generator, points_at_radius, tangent
-from qgcn import PseudoHyperboloid
+from qgcn import PseudoHyperboloid, parse_space
 from qgcn.manifolds import Hyperboloid, Sphere
 
 
@@ -52,3 +52,11 @@ def test_sphere_has_a_positive_metric_and_the_radius_of_beta():
     assert (space.dist(x, y) <= 3 * math.pi).all()
     unit = geoopt.SphereExact()
     torch.testing.assert_close(space.dist(x, y), 3 * unit.dist(x / 3, y / 3))
+
+
+@pytest.mark.parametrize("name", ["H3", "S3"])
+@pytest.mark.parametrize("more", [(), (6,), (2, 6)])
+def test_fold0_is_the_logarithm_of_the_exponential_of_one_vector_and_of_many(name, more):
+    space = parse_space(name)
+    u = torch.nn.functional.pad(torch.randn(*more, 3, dtype=torch.float64, generator=generator(0)), (1, 0))
+    torch.testing.assert_close(space.fold0(u), space.logmap0(space.expmap0(u)), rtol=1e-8, atol=1e-8)

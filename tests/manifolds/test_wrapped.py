@@ -174,3 +174,10 @@ def test_radii_and_directions_are_drawn_by_a_generator():
     assert radii.mean().item() == pytest.approx(1, abs=0.1)
     directions = unit_vectors((1000, 3), **options)
     torch.testing.assert_close(directions.norm(dim=-1), torch.ones(1000))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8])
+def test_radii_of_a_flat_ball_are_roots_of_the_share_of_its_volume(dim):
+    share = torch.rand(5000, dtype=torch.float64, generator=generator(0))
+    found = ball_radii(5000, 2.0, 0.0, dim, dtype=torch.float64, generator=generator(0)).squeeze(-1)
+    torch.testing.assert_close(found, 2 * share ** (1 / dim), rtol=0, atol=2e-6)  # the table's error

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from qgcn.training.ensemble import over_seeds
+from qgcn.training.ensemble import _spread, over_seeds
 
 
 def test_over_seeds_is_mean_and_deviation():
@@ -13,6 +13,12 @@ def test_over_seeds_is_mean_and_deviation():
     assert deviation.tolist() == [2**0.5, 0]
     assert over_seeds(each, False).tolist() == [2, 2]
     assert over_seeds(each[:1], True)[1].tolist() == [0, 0]
+
+
+def test_the_spread_of_each_column_is_over_seeds_and_that_of_one_seed_is_left_out():
+    each = np.array([[1.0, 2.0, 0.0], [3.0, 2.0, 4.0]])
+    np.testing.assert_allclose(_spread(each)["spread"], [2**0.5, 0, 8**0.5])
+    assert _spread(each[:1]) == {}
 
 
 def test_rows_are_ranked_as_pairs_are():

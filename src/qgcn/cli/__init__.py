@@ -50,7 +50,10 @@ def _run(arguments: list[str] | None) -> NoReturn:
         if status == _TYPERS_INTERRUPT:
             raise KeyboardInterrupt
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as head, has what it wanted
+    except (BrokenPipeError, SystemExit) as stop:  # Rich and Typer make the second of the first
+        if isinstance(stop, SystemExit) and not isinstance(stop.__context__, BrokenPipeError):
+            raise
+        # the reader, such as head, has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would complain at exit
         status = 0
     except (typer.Abort, KeyboardInterrupt):
