@@ -20,7 +20,7 @@ __all__ = ["Deep", "DeepOptions"]
 class DeepOptions(Options):
     """Options of a deep network."""
 
-    layers: int = Field(8, ge=2, le=64, description="Number of convolutions between the two linear layers.")
+    layers: int = Field(8, ge=1, le=64, description="Number of convolutions between the two linear layers.")
     hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
     residual: float = Field(0.1, ge=0, le=1, description="Share of the first layer's output in every convolution.")
     identity: float = Field(
