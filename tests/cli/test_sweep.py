@@ -29,3 +29,11 @@ def test_a_damaged_journal_is_named(command, here):
     journal.write_bytes(whole)
     assert "journal.log is damaged: line " in command.fails(*given)
     assert "in memory only" in command.fails(*given, "--storage", "sqlite://")
+
+
+def test_an_option_of_one_model_can_be_fixed(command, here):
+    given = ("--data", "stochastic-block", "--epochs", "2", "--seeds", "1", "--trials", "1", "--out", "steps")
+    command.works("sweep", "links", "--models", "propagation:Q3,2", "--steps", "3", *given)
+    assert "steps: 3" in (here / "steps" / "best.yaml").read_text()
+    told = command.fails("sweep", "links", "--models", "propagation:Q3,2", "--models", "gcn:E4", "--steps", "3", *given)
+    assert "steps: the model gcn has no such option" in told

@@ -126,3 +126,12 @@ print(found.view(torch.int32).tolist())
     found = geometry.dist(x, y, beta=-0.7, time_dim=3)
     assert result.stdout.strip() == str(found.view(torch.int32).tolist())
     assert cpu.obstacle() is not None or not torch.equal(found, plain)  # otherwise this test could not fail
+
+
+@pytest.mark.parametrize("name", ["signed_sqdist", "logmap"])
+def test_spheres_of_several_curvatures_are_taken_as_one_batch(name):
+    x, y = (points_at_radius(6, 0, 5, -1.0, 1.0, torch.float64, seed) for seed in (0, 1))
+    betas = torch.tensor([-1.0, -2.0], dtype=torch.float64)
+    found = torch.vmap(lambda beta: getattr(geometry, name)(x, y, beta=beta, time_dim=5))(betas)
+    for k, beta in enumerate(betas):
+        torch.testing.assert_close(found[k], getattr(geometry, name)(x, y, beta=float(beta), time_dim=5))

@@ -71,3 +71,10 @@ def test_bad_input_is_named():
         GlobalAttention(6, [])
     with pytest.raises(ValueError, match="energy must be one of distance, chord, got 'length'"):
         GlobalAttention(6, ["E2"], energy="length")
+
+
+def test_points_are_translated_if_asked_to():
+    with_bias, without = (GlobalAttention(4, ["Q2,2"], bias=bias) for bias in (True, False))
+    assert {name for name, _ in with_bias.named_parameters()} - {name for name, _ in without.named_parameters()} == {
+        "queries.0.bias"
+    }

@@ -18,6 +18,16 @@ def test_only_what_a_model_has_is_searched():
     assert "lr" in shallow
 
 
+def test_encoders_may_name_values_of_their_own_options():
+    deep = parse_candidate("deep:Q3,1", FIXED).ranges
+    assert deep["layers"].choices == (4, 8, 16)
+    assert parse_candidate("qgcn:Q3,1", FIXED).ranges["layers"].choices == (2, 3)
+    for task in ("links", "classification"):
+        ranges = parse_candidate("propagation:Q3,1", FIXED | {"task": task}).ranges
+        assert ranges["steps"].choices == (2, 3, 5, 8)
+    assert "steps" not in parse_candidate("propagation:Q3,1", FIXED | {"steps": 4}).ranges
+
+
 def test_what_is_fixed_is_not_searched():
     fixed = parse_candidate("qgcn:Q3,1", FIXED | {"lr": 0.5, "hidden": "Q7,1"})
     assert not {"lr", "width"} & set(fixed.ranges)

@@ -241,6 +241,7 @@ def test_predictions_of_a_seed_do_not_depend_on_the_others_of_the_batch():
         ({"val": 1e-3}, "need at least 1000 edges"),
         ({"split": "s.csv", "val": 0.2}, "val has no effect beside split, whose file says what is held out"),
         ({"split": "s.csv", "test": 0.2}, "test has no effect beside split"),
+        ({"decoder": "product", "learn_boundary": True}, "learn_boundary has no effect with the decoder product"),
         ({"negatives": 20}, "negatives has no effect with the protocol leak-free; it is for protocol hard"),
         (
             {"select": "hits@50", "val": 0.1},
@@ -323,6 +324,7 @@ def test_a_blinded_problem_has_no_hard_test_pairs():
     assert torch.equal(blind.links.val_negative, task.links.val_negative)
     guess = torch.randn(blind.targets("val")[0].shape[1], generator=generator(0))
     assert blind.selection(guess, None) == task.selection(guess, None)
+    assert blind.loader.scored("test").targets[0].shape == (2, 0)
     held = undirected(torch.cat((task.links.test, task.links.test_negative), dim=1))
     assert not undirected(blind.draw(generator(0))[0]) & held
     assert task.refitted().links.val_negative.shape == (2, 0)

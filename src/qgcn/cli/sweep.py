@@ -122,7 +122,10 @@ def _search(values: dict[str, Any], names: list[str], own: dict[str, Any], flags
         from qgcn.data.own import check_found
         from qgcn.sweeping import Sweep, parse_candidate
 
-        checked = checked_config(values, own["config"], flags)  # files are named from the root from here on
+        model, _, space = names[0].partition(":")
+        given = values | {"model": model} | ({"space": space} if space else {})
+        checked = checked_config(given, own["config"], flags)
+        values = {name: value for name, value in given.items() if name not in _DECIDED}  # files are named from the root now
         check_found(checked.data)
         candidates = [parse_candidate(name, values) for name in names]
         usual = _SWEEPS / re.sub(r"[^\w,.-]+", "-", f"{checked.task}-{Path(checked.data).stem}")

@@ -81,10 +81,10 @@ def _command(task: str) -> Callable[..., None]:
 
 
 def _target_flag(task: str) -> inspect.Parameter:
-    """Return the flag of the score that ``auto`` has to reach; the task's own score gives it a second name."""
+    """Return the flag of the score that ``auto`` has to reach; a task that has one score alone gives it a second name."""
     about = "With --space auto:16: take the fewest dimensions, up to 16, that reach this score, such as 0.99."
-    also = f"--target-{TASKS[task].metric.replace('_', '-')}"
-    return option("target_score", float, about, "X", "Model", flags=("--target-score", also))
+    also = [] if "select" in settings_of(task) else [f"--target-{TASKS[task].metric.replace('_', '-')}"]
+    return option("target_score", float, about, "X", "Model", flags=("--target-score", *also))
 
 
 def _configured(

@@ -49,7 +49,7 @@ class HardNegatives:
         self._known, self._edges = _matrix(train, num_nodes), _matrix(edges, num_nodes)
         degree = np.diff(self._known.indptr)
         self._walk = self._known.multiply((1 / np.maximum(degree, 1))[:, None]).tocsr()  # rows sum to 1, or to 0
-        self._x = None if x is None else torch.nn.functional.normalize(x.float().cpu(), dim=1).numpy()
+        self._x = None if x is None else torch.nn.functional.normalize(x.to_dense().float().cpu(), dim=1).numpy()
 
     def of(self, positive: Ints, count: int, half: int) -> Ints:
         """Return non-edges of each edge, in the order of the edges, shape ``(2, P * count)``.

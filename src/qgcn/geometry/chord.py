@@ -209,7 +209,7 @@ def _round(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, ...]:
     """Return the fields of a separation on a sphere, where no point is further out and every chord is time-like."""
     side = torch.where((x * y).sum(-1, keepdim=True) < 0, -1, 1).to(x.dtype)
     residual, sums = torch.addcmul(x, side, y, value=-1), torch.addcmul(x, side, y)
-    residual.sub_(sums.mul_((residual * sums).sum(-1, keepdim=True) / (4 * size)))
+    residual = residual - sums * ((residual * sums).sum(-1, keepdim=True) / (4 * size))  # beta alone may be batched
     value = torch.linalg.vector_norm(residual, dim=-1, keepdim=True).square() / -size
     one = torch.ones_like(side)
     return value, residual, side, one, torch.zeros_like(side), one.clone()

@@ -20,9 +20,21 @@ __all__ = ["Deep", "DeepOptions"]
 class DeepOptions(Options):
     """Options of a deep network."""
 
-    layers: int = Field(8, ge=1, le=64, description="Number of convolutions between the two linear layers.")
+    layers: int = Field(
+        8,
+        ge=1,
+        le=64,
+        description="Number of convolutions between the two linear layers.",
+        json_schema_extra={"search": [4, 8, 16]},
+    )
     hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
-    residual: float = Field(0.1, ge=0, le=1, description="Share of the first layer's output in every convolution.")
+    residual: float = Field(
+        0.1,
+        ge=0,
+        le=1,
+        description="Share of the first layer's output in every convolution.",
+        json_schema_extra={"search": [0.1, 0.2, 0.5]},
+    )
     identity: float = Field(
         0.5, gt=0, description="How far the weights of a layer are from the identity; layer l has log(1 + x/l)."
     )

@@ -15,7 +15,10 @@ __all__ = ["Capabilities", "Encoder", "Options"]
 
 
 class Options(BaseModel):
-    """Options of an encoder; each is a key of a config and a flag of the command line under the same name."""
+    """Options of an encoder; each is a key of a config and a flag of the command line under the same name.
+
+    An option whose ``json_schema_extra`` has a ``search`` is searched by ``qgcn sweep`` among these values, whatever the task.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 

@@ -17,7 +17,7 @@ __all__ = ["Propagation", "PropagationOptions"]
 class PropagationOptions(Options):
     """Options of propagation."""
 
-    steps: int = Field(5, ge=0, le=64, description="Number of propagation steps.")
+    steps: int = Field(5, ge=0, le=64, description="Number of propagation steps.", json_schema_extra={"search": [2, 3, 5, 8]})
     aggregation: Literal["sum", "mean", "sym"] = Field("sym", description="Aggregation of neighbours.")
     bias: bool = Field(True, description="Translate by a learned bias before the first step.")
     beta: float | None = Field(

@@ -18,7 +18,13 @@ __all__ = ["Transformer", "TransformerOptions"]
 class TransformerOptions(Options):
     """Options of a graph transformer."""
 
-    layers: int = Field(1, ge=1, le=64, description="Number of layers of attention; a convolution comes last.")
+    layers: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Number of layers of attention; a convolution comes last.",
+        json_schema_extra={"search": [1, 2]},
+    )
     hidden: str | None = Field(None, description="Space of all layers but the last; the same as the last if not given.")
     head_spaces: str | None = Field(
         None, description="Space of each head of attention, such as 'Q3,1 Q2,2 E4'; one, the last layer's, if not given."
@@ -104,7 +110,8 @@ class Transformer(Encoder):
         self.in_features, self.aggregation = in_features, aggregation
         self.enter = QLinear(in_features, inside, bias=bias)
         self.attentions = nn.ModuleList(
-            GlobalAttention(size, [fresh(each) for each in heads], energy=energy, two_points=two_points) for _ in range(layers)
+            GlobalAttention(size, [fresh(each) for each in heads], energy=energy, two_points=two_points, bias=bias)
+            for _ in range(layers)
         )
         self.convolutions = nn.ModuleList(nn.Linear(size, size, bias=False) for _ in range(layers))
         self.activation = TangentActivation(activation, inside)

@@ -37,6 +37,7 @@ class GlobalAttention(nn.Module):
         spaces: The spaces of the heads, or their names.
         energy: ``distance``, or ``chord``: the squared chord, which makes it dot-product attention with an indefinite product.
         two_points: Give nodes points of their own to be heard at (default: false).
+        bias: Translate the points by a learned bias (default: true).
         beta: Where the curvatures ``1 / beta`` of spaces given by name start (default: each space's own).
         learnable: Learn the curvatures of spaces given by name (default: true).
 
@@ -52,6 +53,7 @@ class GlobalAttention(nn.Module):
         *,
         energy: EnergyKind = "distance",
         two_points: bool = False,
+        bias: bool = True,
         beta: float | None = None,
         learnable: bool = True,
     ) -> None:
@@ -62,7 +64,7 @@ class GlobalAttention(nn.Module):
             raise ValueError(f"energy must be one of {', '.join(ENERGIES)}, got {energy!r}")
         self.energy: EnergyKind = energy
         found = [parse_space(each, beta=beta, learnable=learnable) if isinstance(each, str) else each for each in spaces]
-        self.queries = nn.ModuleList(QLinear(features, space) for space in found)
+        self.queries = nn.ModuleList(QLinear(features, space, bias=bias) for space in found)
         self.keys = nn.ParameterList(torch.empty(features, space.ambient_dim) for space in found) if two_points else None
         width = -(-features // len(found))
         self.values = nn.Parameter(torch.empty(len(found), features, width))

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from pydantic.fields import FieldInfo
 
 from qgcn.models import find_model
 from qgcn.tasks import Config, find_task
@@ -53,10 +54,12 @@ class Candidate:
 
     @cached_property
     def ranges(self) -> dict[str, BaseDistribution]:
-        """Ranges of the task that apply: the model has the setting, and it is not fixed."""
+        """Ranges of the task, and of the encoder in their place, that apply: the model has the setting, and it is not fixed."""
         task = str(self.fixed["task"])
         found, settings = {}, type(self.config({})).model_fields
-        for each in find_task(task).search:
+        own = {name: Choice(name, tuple(extra["search"])) for name, field in settings.items() if (extra := _extra(field))}
+        common = {each.name: each for each in find_task(task).search}
+        for each in (common | own).values():
             if each.name != WIDTH and each.name not in settings_of(task):
                 raise ValueError(f"the search of {task} names {each.name!r}, which is no setting of it")
             key = "hidden" if each.name == WIDTH else each.name
@@ -113,6 +116,12 @@ def _wider(part: str, factor: int) -> str:
     space_dim, time_dim = map(int, part[1:].split(","))
     time = time_dim if time_dim == 1 else time_dim * factor
     return f"Q{(space_dim + time_dim) * factor - time},{time}"
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
+    """Return what an option of an encoder says about its search, if it does."""
+    extra = field.json_schema_extra
+    return extra if isinstance(extra, dict) and "search" in extra else {}
 
 
 def _distribution(each: Range) -> BaseDistribution:

@@ -17,6 +17,7 @@ from qgcn.embedding import node_ids_of, read_embedding
 from qgcn.manifolds import Space, parse_space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, SparseMatrix, TangentClassifier
+from qgcn.tasks.batches import FullBatch
 from qgcn.tasks.class_terms import ClassTerms
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.features import as_scipy
@@ -162,6 +163,7 @@ class NodeClassification(Task[ClassificationConfig]):
         made.data, made.source = copy.copy(self.data), copy.copy(self.source)
         made.data.y = made.source.y = made.y.cpu()
         made.__dict__.pop("cheap", None)
+        made.loader = FullBatch(made)
         return made
 
     def prepare(self) -> None:

@@ -19,6 +19,7 @@ from qgcn.embedding import node_ids_of
 from qgcn.manifolds import Space, parse_space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, PairDecoder, SparseMatrix, pair_decoder
+from qgcn.tasks.batches import FullBatch
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.insights import Column, Quality, auc_by_degree
 from qgcn.tasks.link_terms import Choice, LinkTerms
@@ -131,12 +132,11 @@ class LinkPrediction(Task[LinkConfig]):
         *NETWORK,
         Values("one_hot", (False, True)),
         Values("decoder", ("squared-distance", "distance", "product", "bilinear")),
-        Values("steps", (2, 3, 5, 8)),
     )
 
     purpose: ClassVar[str] = "Learn some edges of a graph, and tell the others from non-edges."
     example: ClassVar[str] = "qgcn train links --data friends.csv --space Q15,1 --seeds 5"
-    aim: ClassVar[str] = "so that points of linked nodes are near each other"
+    aim: ClassVar[str] = "so that linked nodes can be told by their points"
     titles: ClassVar[dict[str, str]] = {"roc_auc": "ROC AUC", "mrr": "MRR"}
     main_scores: tuple[str, ...] = ("roc_auc", "average_precision", "mrr")
 
@@ -148,6 +148,8 @@ class LinkPrediction(Task[LinkConfig]):
         usual = type(config).model_fields["negatives"].default
         if isinstance(config, LinkConfig) and config.protocol != "hard" and config.negatives != usual:
             raise ValueError(f"negatives has no effect with the protocol {config.protocol}; it is for protocol hard")
+        if isinstance(config, LinkConfig) and config.learn_boundary and "distance" not in config.decoder:
+            raise ValueError(f"learn_boundary has no effect with the decoder {config.decoder}, which has no boundary")
 
     @classmethod
     def metric_of(cls, config: Config) -> str:
@@ -181,6 +183,7 @@ class LinkPrediction(Task[LinkConfig]):
         made.data.edge_index = made.source.edge_index = torch.cat((known, known.flip(0)), dim=1)
         made.data.edge_weight = made.source.edge_weight = None  # of all edges, and not used
         made.__dict__.pop("link_terms", None)
+        made.loader = FullBatch(made)
         return made
 
     def prepare(self) -> None:

@@ -43,7 +43,7 @@ def _separate_batch(info: Any, in_dims: tuple[int | None, ...], *arguments: Any)
         each = zip(x, y, size.movedim(in_dims[2], 0), strict=True)
         found = tuple(map(torch.stack, zip(*(torch.ops.qgcn.separate(*three, time_dim, whole) for three in each), strict=True)))
     if not whole:
-        found = tuple(part if part.numel() else part.expand(info.batch_size, 0) for part in found)
+        found = tuple(part if part.ndim > 1 else part.expand(info.batch_size, 0) for part in found)
     return found, (0,) * len(found)
 
 
