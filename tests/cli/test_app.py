@@ -3,12 +3,16 @@
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import time
+import types
 
 import pytest
 
 import qgcn
+from qgcn.cli import _signals_answered
 from qgcn.cli.app import _COMMANDS, build_app
 
 
@@ -129,3 +133,17 @@ print(file=sys.stderr, *seen[-1][1])
 def test_nothing_is_imported_before_ctrl_c_is_answered():
     told = "import sys, qgcn.cli; print(sorted({'rich', 'torch', 'typer'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_pytorch_is_imported(monkeypatch, number):
+    """An exception that leaves PyTorch's C++ while it is imported ends the process with a message of C++."""
+    spec = types.SimpleNamespace(_initializing=True)
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__spec__=spec))
+    before = signal.getsignal(number)
+    with _signals_answered():
+        signal.raise_signal(number)
+        spec._initializing = False
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(60)
+    assert signal.getsignal(number) == before
