@@ -72,7 +72,9 @@ def is_told(file: str, name: str) -> bool:
         for part in parts
     ):
         return False
-    found: Any = sys.modules["qgcn." + file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")]
+    found: Any = sys.modules[
+        "qgcn." + file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    ]
     for part in parts:
         found = inspect.getattr_static(found, part, None)
     return not isinstance(found, (property, cached_property))

@@ -3,12 +3,16 @@
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import time
+import types
 
 import pytest
 
 import qgcn
+from qgcn.cli import _signals_answered
 from qgcn.cli.app import _COMMANDS, build_app
 
 
@@ -138,3 +142,17 @@ def test_a_reader_that_has_enough_is_no_error(given):
     done = subprocess.run([sys.executable, "-m", "qgcn", *given], stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_pytorch_is_imported(monkeypatch, number):
+    """An exception that leaves PyTorch's C++ while it is imported ends the process with a message of C++."""
+    spec = types.SimpleNamespace(_initializing=True)
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__spec__=spec))
+    before = signal.getsignal(number)
+    with _signals_answered():
+        signal.raise_signal(number)
+        spec._initializing = False
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(60)
+    assert signal.getsignal(number) == before

@@ -10,13 +10,24 @@ from qgcn.sweeping import study as module
 from qgcn.sweeping.candidates import parse_candidate
 from qgcn.sweeping.evaluation import Outcome
 from qgcn.sweeping.journal import Journal
-from qgcn.sweeping.study import ATTEMPTS, STARTUP, CandidateStudy, open_storage, storage_errors
+from qgcn.sweeping.study import ATTEMPTS, STARTUP, CandidateStudy, close_storage, open_storage, storage_errors
 
 FIXED = {"task": "links", "data": "stochastic-block", "epochs": 3}
 
 
+OPEN = []
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    while OPEN:
+        close_storage(OPEN.pop())
+
+
 def study_in(folder, name="qgcn:Q3,1", *, url=None, origin=None):
     storage = open_storage(folder, url)
+    OPEN.append(storage)
     return CandidateStudy(parse_candidate(name, FIXED), storage, origin or {}, seed=0, prune=True, alone=url is None)
 
 

@@ -4,6 +4,9 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NoReturn
 
 __all__ = ["main"]
@@ -12,6 +15,8 @@ INVALID = 2
 """Exit code for invalid input, an interruption, and whatever else the user can do something about."""
 BUG = 70
 """Exit code for an error of qgcn itself, as in sysexits.h."""
+_PAUSE = 0.05
+"""Seconds after which an interruption is tried again."""
 _TYPERS_INTERRUPT = 130  # what Typer returns, without a word, after Ctrl-C
 
 
@@ -21,19 +26,33 @@ def main(arguments: list[str] | None = None) -> None:
     Invalid input is reported in one line on stderr, with exit code 2. An error of qgcn itself is reported in one line that
     names a file with its traceback, with exit code 70. SIGTERM is answered as Ctrl-C is, so that no half-written file is left.
     """
-    before = _answer_sigterm()
-    try:
+    with _signals_answered():
         _run(arguments)
+
+
+@contextmanager
+def _signals_answered() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM raise ``KeyboardInterrupt`` while a block lasts, unless somebody else has decided about them."""
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+        numbers = [number for number, handler in usual.items() if signal.getsignal(number) == handler]
+        before = {number: signal.signal(number, _interrupt) for number in numbers}
+    try:
+        yield
     finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _answer_sigterm() -> Any:
-    """Let SIGTERM raise ``KeyboardInterrupt``; return what it did before, nothing if it is not for us to decide."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        return None
-    return signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Raise ``KeyboardInterrupt``; while PyTorch is being imported, later: an exception within its C++ ends the process."""
+    spec = getattr(sys.modules.get("torch"), "__spec__", None)
+    if getattr(spec, "_initializing", False) and hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.setitimer(signal.ITIMER_REAL, _PAUSE)
+        return
+    raise KeyboardInterrupt
 
 
 def _run(arguments: list[str] | None) -> NoReturn:

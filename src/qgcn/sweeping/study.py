@@ -30,7 +30,7 @@ from qgcn.sweeping.candidates import Candidate, draw
 from qgcn.sweeping.evaluation import Outcome
 from qgcn.sweeping.journal import Journal
 
-__all__ = ["CandidateStudy", "PairedSampler", "open_storage", "rank_of", "storage_errors"]
+__all__ = ["CandidateStudy", "PairedSampler", "close_storage", "open_storage", "rank_of", "storage_errors"]
 
 STARTUP: Final = 10
 """Trials at the beginning whose settings are drawn by name."""
@@ -68,6 +68,13 @@ def open_storage(folder: Path, url: str | None) -> BaseStorage:
         return RDBStorage(url)
     except Exception as error:  # SQLAlchemy has errors of many kinds
         raise ValueError(f"the storage cannot be opened: {_first_line(error)}") from None
+
+
+def close_storage(storage: BaseStorage) -> None:
+    """Close the connections to a database; whoever asks it again opens others."""
+    if isinstance(storage, RDBStorage):
+        storage.remove_session()
+        storage.engine.dispose()
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from optuna.storages import BaseStorage
 from optuna.trial import Trial
 
 from qgcn.files import check_writable, remove_abandoned
@@ -16,7 +17,7 @@ from qgcn.progress import Progress, silent
 from qgcn.sweeping.candidates import Candidate
 from qgcn.sweeping.evaluation import Outcome
 from qgcn.sweeping.results import Row, best_rows, rows_of, write_best, write_rows, write_table
-from qgcn.sweeping.study import CandidateStudy, open_storage, storage_errors
+from qgcn.sweeping.study import CandidateStudy, close_storage, open_storage, storage_errors
 from qgcn.sweeping.workers import Workers, workers_for
 from qgcn.tasks import find_task
 from qgcn.training.machine import signals_raise
@@ -102,7 +103,9 @@ class Sweep:
             stack.enter_context(signals_raise())
             stack.enter_context(storage_errors())
             self._check_folder()
-            self._open(origins)
+            storage = open_storage(self.folder, self.storage)
+            stack.callback(close_storage, storage)
+            self._open(storage, origins)
             try:
                 self._search(progress)
             finally:
@@ -141,8 +144,8 @@ class Sweep:
                 if (self.folder / name).exists():
                     raise FileExistsError(f"{self.folder} holds {name}, but no journal.log of a sweep: choose another --out")
 
-    def _open(self, origins: list[dict[str, Any]]) -> None:
-        storage, alone = open_storage(self.folder, self.storage), self.storage is None
+    def _open(self, storage: BaseStorage, origins: list[dict[str, Any]]) -> None:
+        alone = self.storage is None
         self._studies = [
             CandidateStudy(each, storage, origin, seed=self.seed, prune=self.prune, alone=alone)
             for each, origin in zip(self.candidates, origins, strict=True)
