@@ -168,3 +168,13 @@ def test_a_storage_that_fails_is_told_in_one_line(error):
     with pytest.raises(ValueError, match="the storage has failed") as told, storage_errors():
         raise error
     assert "\n" not in str(told.value)
+
+
+def test_a_search_that_is_interrupted_loses_no_trial(tmp_path):
+    study = study_in(tmp_path)
+    settings = set()
+    for _ in range(ATTEMPTS + 1):
+        trial = study.begin(10)
+        settings.add(repr(sorted(trial.params.items())))
+        study.lose(trial, killed=False)
+    assert len(settings) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from qgcn.locks import FileLock, Locked
 from qgcn.sweeping import Sweep, parse_candidate
-from qgcn.sweeping.study import close_storage
+from qgcn.sweeping.study import close_storage, open_storage
 from qgcn.tasks import Config, read_config
 
 FIXED = {"task": "links", "data": "stochastic-block", "epochs": 5, "seeds": 2, "device": "cpu"}
@@ -37,7 +37,9 @@ def test_a_sweep_goes_on_as_if_it_had_not_stopped(tmp_path):
 def test_trials_in_a_folder_of_its_own_are_nobody_else_s(tmp_path):
     for url in (None, f"sqlite:///{tmp_path}/trials.db"):
         sweep = sweep_in(tmp_path, storage=url)
-        sweep._open([{}])
+        storage = open_storage(tmp_path, url)
+        sweep._open(storage, [{}])
+        close_storage(storage)
         assert [study.alone for study in sweep._studies] == [url is None]
 
 

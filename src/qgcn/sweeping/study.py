@@ -234,9 +234,14 @@ class CandidateStudy:
         else:  # the sampler learns from bad settings too, but not from failures
             self._study.tell(trial, state=TrialState.FAIL if outcome.state == "failed" else TrialState.PRUNED)
 
-    def lose(self, trial: Trial | FrozenTrial) -> None:
-        """Give the settings of a trial whose process is gone to the next one; after some attempts it counts as failed."""
-        attempts = trial.user_attrs.get("attempts", 0) + 1
+    def lose(self, trial: Trial | FrozenTrial, *, killed: bool = True) -> None:
+        """Give the settings of a trial whose process is gone to the next one; after some attempts it counts as failed.
+
+        Args:
+            trial: The trial.
+            killed: Count it as an attempt; a search that was interrupted is none.
+        """
+        attempts = trial.user_attrs.get("attempts", 0) + int(killed)
         if attempts >= ATTEMPTS:
             self._drop(trial, "failed", f"its process was killed {attempts} times")
             return

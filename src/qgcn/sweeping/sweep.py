@@ -163,7 +163,7 @@ class Sweep:
             left = workers.busy()
             workers.close()
             for place, trial in left:
-                self._studies[place].lose(trial)
+                self._studies[place].lose(trial, killed=False)
 
     def _loop(self, workers: "Workers[Given]", progress: Progress) -> None:
         looked = time.monotonic()
