@@ -91,7 +91,7 @@ def main() -> None:
     known = {tuple(line[key] for key in KEYS) for line in lines}
     if asked.signatures:
         cases: list[Case] = [
-            (graph, "qgcn", f"Q{16 - t},{t}", "squared-distance", True, 0.5) for t in range(1, 17) for graph in asked.graphs
+            (graph, "qgcn", f"Q{16 - t},{t}", "squared-distance", False, 0.5) for t in range(1, 17) for graph in asked.graphs
         ]
     else:
         chosen = product(asked.spaces, DECODERS, asked.models, (0.5, 0.0), asked.graphs)
