@@ -76,7 +76,7 @@ def test_bad_input_is_named():
         Deep(3, residual=2)
     with pytest.raises(ValueError, match="expected 6 features"):
         Deep(6)(features()[:, :5], EDGES)
-    with pytest.raises(ValueError, match="a deep network needs a graph, got None"):
+    with pytest.raises(ValueError, match="the encoder needs a graph, got None"):
         Deep(6)(features())
     with pytest.raises(ValueError, match="layers: input should be less than or equal to 64, got 65"):
         Config.checked({"task": "links", "data": "cycle", "model": "deep", "layers": 65})

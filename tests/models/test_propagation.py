@@ -58,7 +58,7 @@ def test_bad_input_is_named():
         Propagation(3, steps=-1)
     with pytest.raises(ValueError, match="expected 6 features"):
         Propagation(6)(features()[:, :5], EDGES)
-    with pytest.raises(ValueError, match="propagation needs a graph, got None"):
+    with pytest.raises(ValueError, match="the encoder needs a graph, got None"):
         Propagation(6)(features())
 
 

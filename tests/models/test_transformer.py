@@ -60,7 +60,7 @@ def test_bad_input_is_named():
         Transformer(3, layers=0)
     with pytest.raises(ValueError, match="expected 6 features"):
         Transformer(6)(features()[:, :5], EDGES)
-    with pytest.raises(ValueError, match="a graph transformer needs a graph, got None"):
+    with pytest.raises(ValueError, match="the encoder needs a graph, got None"):
         Transformer(6)(features())
     with pytest.raises(ValueError, match="Z4"):
         Config.checked(settings | {"head_spaces": "Q3,1 Z4"})

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space
 from qgcn.models.encoder import Capabilities, Encoder, Options
-from qgcn.models.layers import Activation, fresh_space, hidden_space
+from qgcn.models.layers import Activation, fresh_space, hidden_space, matrix_of
 from qgcn.nn import Adjacency, Dropout, QLinear, SparseMatrix, TangentActivation
 
 __all__ = ["Deep", "DeepOptions"]
@@ -151,11 +151,7 @@ class Deep(Encoder):
             x: Features.
             graph: The graph.
         """
-        if x.shape[-1] != self.in_features:
-            raise ValueError(f"expected {self.in_features} features, got shape {tuple(x.shape)}")
-        if graph is None:
-            raise ValueError("a deep network needs a graph, got None")
-        matrix = graph if isinstance(graph, Adjacency) else Adjacency.of(graph, x.shape[0], aggregation=self.aggregation)
+        matrix = matrix_of(graph, x, self.in_features, self.aggregation)
         start = u = self.activation.from_tangent(self.enter.from_tangent(self.feature_dropout(x)))
         rest = self.residual * start
         for weight, strength, dropout in zip(self.weights, self.strengths, self.dropouts, strict=False):

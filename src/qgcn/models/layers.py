@@ -4,9 +4,12 @@ import copy
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from qgcn.manifolds import Space, parse_space
+from torch import Tensor
 
-__all__ = ["Activation", "fresh_space", "hidden_space"]
+from qgcn.manifolds import Space, parse_space
+from qgcn.nn import Adjacency, Aggregation, SparseMatrix
+
+__all__ = ["Activation", "fresh_space", "hidden_space", "matrix_of"]
 
 Activation = Literal["relu", "tanh", "sigmoid", "elu", "leaky_relu", "identity"]
 """Names of :data:`qgcn.nn.ACTIVATIONS`."""
@@ -27,3 +30,24 @@ def hidden_space(space: Space, options: Mapping[str, Any]) -> Space:
     """Return the space of all layers but the last: the option ``hidden``, or else that of the last."""
     given = options.get("hidden")
     return parse_space(given) if isinstance(given, str) else given or space
+
+
+def matrix_of(
+    graph: Adjacency | Tensor | None, x: Tensor | SparseMatrix, in_features: int, aggregation: Aggregation
+) -> Adjacency:
+    """Return the graph as a matrix of adjacency, for an encoder that multiplies with it.
+
+    Args:
+        graph: The graph; of an ``edge_index`` the matrix is made.
+        x: Features of its nodes, shape ``(N, in_features)``.
+        in_features: Number of features that the encoder takes.
+        aggregation: Aggregation of neighbours, for an ``edge_index``.
+
+    Raises:
+        ValueError: Another number of features, or no graph.
+    """
+    if x.shape[-1] != in_features:
+        raise ValueError(f"expected {in_features} features, got shape {tuple(x.shape)}")
+    if graph is None:
+        raise ValueError("the encoder needs a graph, got None")
+    return graph if isinstance(graph, Adjacency) else Adjacency.of(graph, x.shape[0], aggregation=aggregation)

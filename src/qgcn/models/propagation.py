@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
+from qgcn.models.layers import matrix_of
 from qgcn.nn import Adjacency, Dropout, QLinear, SparseMatrix
 
 __all__ = ["Propagation", "PropagationOptions"]
@@ -104,11 +105,7 @@ class Propagation(Encoder):
             x: Features.
             graph: The graph.
         """
-        if x.shape[-1] != self.in_features:
-            raise ValueError(f"expected {self.in_features} features, got shape {tuple(x.shape)}")
-        if graph is None:
-            raise ValueError("propagation needs a graph, got None")
-        matrix = graph if isinstance(graph, Adjacency) else Adjacency.of(graph, x.shape[0], aggregation=self.aggregation)
+        matrix = matrix_of(graph, x, self.in_features, self.aggregation)
         u = self.dropout(self.linear.from_tangent(self.feature_dropout(x)))
         total = self.gains[0] * u
         for gain in self.gains[1:]:

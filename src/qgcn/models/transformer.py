@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
-from qgcn.models.layers import Activation, fresh_space, hidden_space
+from qgcn.models.layers import Activation, fresh_space, hidden_space, matrix_of
 from qgcn.nn import Adjacency, Dropout, GlobalAttention, QLinear, SparseMatrix, TangentActivation
 
 __all__ = ["Transformer", "TransformerOptions"]
@@ -153,11 +153,7 @@ class Transformer(Encoder):
             x: Features.
             graph: The graph.
         """
-        if x.shape[-1] != self.in_features:
-            raise ValueError(f"expected {self.in_features} features, got shape {tuple(x.shape)}")
-        if graph is None:
-            raise ValueError("a graph transformer needs a graph, got None")
-        matrix = graph if isinstance(graph, Adjacency) else Adjacency.of(graph, x.shape[0], aggregation=self.aggregation)
+        matrix = matrix_of(graph, x, self.in_features, self.aggregation)
         u = self.activation.from_tangent(self.enter.from_tangent(self.feature_dropout(x)))
         for attention, convolution, dropout in zip(self.attentions, self.convolutions, self.dropouts, strict=False):
             v = dropout(u)
