@@ -15,16 +15,10 @@ from qgcn.nn.dropout import Dropout, dropout_keys, mixed_key
 from qgcn.nn.global_attention import GlobalAttention
 from qgcn.nn.intrinsic import IntrinsicClassifier
 from qgcn.nn.linear import QLinear
+from qgcn.nn.neighbours import SharedNeighbours
 from qgcn.nn.normalization import TangentBatchNorm
-from qgcn.nn.pair_decoders import (
-    PAIR_DECODERS,
-    BilinearForm,
-    Distance,
-    InnerProduct,
-    PairDecoder,
-    SquaredDistance,
-    pair_decoder,
-)
+from qgcn.nn.pair_decoders import BilinearForm, Distance, InnerProduct, PairDecoder, SquaredDistance
+from qgcn.nn.pair_networks import PAIR_DECODERS, NeighbourNetwork, PairNetwork, pair_decoder
 from qgcn.nn.pooling import TangentPool
 from qgcn.nn.tangent import ACTIVATIONS, DoubleProjection, TangentActivation, tangent_mean
 
@@ -47,11 +41,14 @@ __all__ = [
     "Hop",
     "InnerProduct",
     "IntrinsicClassifier",
+    "NeighbourNetwork",
     "PairDecoder",
+    "PairNetwork",
     "Part",
     "QGCNConv",
     "QHeteroConv",
     "QLinear",
+    "SharedNeighbours",
     "SparseMatrix",
     "SquaredDistance",
     "TangentActivation",

@@ -3,7 +3,8 @@
 from qgcn.tasks.batches import Batch, FullBatch, Loader, Randomness
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
-from qgcn.tasks.links import LinkPrediction, LinkPredictor
+from qgcn.tasks.link_predictor import LinkPredictor
+from qgcn.tasks.links import LinkPrediction
 from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.reconstruction import Reconstruction, Reconstructor
 from qgcn.tasks.registry import TASKS, find_task, register_task
