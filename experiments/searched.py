@@ -139,16 +139,18 @@ def main() -> None:
     elif asked.action == "score":
         done = {tuple(line[key] for key in KEYS) for line in _lines(asked.out)}
         left = [case for case in chosen(asked.folder) if tuple(case[key] for key in KEYS) not in done]
-        began = time.monotonic()
+        jobs, began = [(case, asked.device) for case in left if case["problem"] in asked.problems], time.monotonic()
         with context.Pool(asked.jobs) as pool:
-            for found in pool.imap_unordered(score, [(case, asked.device) for case in left if case["problem"] in asked.problems]):
+            for found in pool.imap_unordered(score, jobs):
                 with asked.out.open("a") as file:
                     file.write("".join(json.dumps(line) + "\n" for line in found))
                 if time.monotonic() - began > asked.limit:
                     pool.terminate()
                     break
     elif asked.action == "keep":
-        rows = [json.dumps({"problem": each} | row) for each in PROBLEMS for row in _lines(asked.folder / each / "trials.jsonl")]
+        rows = [
+            json.dumps({"problem": each} | row) for each in PROBLEMS for row in _lines(asked.folder / each / "trials.jsonl")
+        ]
         TRIALS.write_bytes(gzip.compress("".join(f"{row}\n" for row in rows).encode(), mtime=0))
     else:
         table(_lines(asked.out))

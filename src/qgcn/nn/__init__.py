@@ -11,7 +11,7 @@ from qgcn.kernels.part import Part
 from qgcn.kernels.product import SparseMatrix
 from qgcn.nn.adjacency import AGGREGATIONS, Adjacency, Aggregation, Hop
 from qgcn.nn.decoders import FermiDirac, TangentClassifier
-from qgcn.nn.dropout import Dropout, dropout_keys, mixed_key
+from qgcn.nn.dropout import Dropout, MaskDraws, dropout_keys, mixed_key
 from qgcn.nn.global_attention import GlobalAttention
 from qgcn.nn.intrinsic import IntrinsicClassifier
 from qgcn.nn.linear import QLinear
@@ -41,6 +41,7 @@ __all__ = [
     "Hop",
     "InnerProduct",
     "IntrinsicClassifier",
+    "MaskDraws",
     "NeighbourNetwork",
     "PairDecoder",
     "PairNetwork",

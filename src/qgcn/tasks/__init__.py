@@ -1,6 +1,6 @@
 """Tasks: node classification, link prediction, graph reconstruction, and what a task of one's own builds on."""
 
-from qgcn.tasks.batches import Batch, FullBatch, Loader, Randomness
+from qgcn.tasks.batches import Batch, Draws, FullBatch, Loader, Randomness
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
 from qgcn.tasks.link_predictor import LinkPredictor
@@ -14,6 +14,7 @@ __all__ = [
     "TASKS",
     "Batch",
     "Config",
+    "Draws",
     "FullBatch",
     "LinkPrediction",
     "LinkPredictor",

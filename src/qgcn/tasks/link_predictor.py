@@ -25,8 +25,8 @@ class LinkPredictor(PairPredictor):
 
     def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the cross-entropy of edges and of non-edges, one as heavy as the other."""
-        points = self.embed(x, graph)
-        edges, others = (self.pair_logits(points, pairs) for pairs in targets)
+        logits = self.pair_logits(self.embed(x, graph), torch.cat(targets, dim=1))
+        edges, others = logits.tensor_split((targets[0].shape[1],))
         return softplus(-edges).mean() + softplus(others).mean()
 
     def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:

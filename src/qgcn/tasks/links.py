@@ -201,9 +201,14 @@ class LinkPrediction(Task[LinkConfig]):
         """Return a model with the neighbours of this graph, if it sees any."""
         if not isinstance(predictor, LinkPredictor) or not isinstance(predictor.decoder, NeighbourNetwork):
             return predictor
-        made = copy.deepcopy(predictor)
-        made.decoder.neighbours = self._neighbours
-        return made
+        decoder = copy.deepcopy(predictor.decoder)
+        decoder.neighbours = self._neighbours
+        return LinkPredictor(predictor.encoder, decoder).train(predictor.training)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether a step can be recorded: how many neighbours are shared differs from step to step."""
+        return self.config.decoder != "neighbours"
 
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch: their non-edges share different numbers of neighbours."""
