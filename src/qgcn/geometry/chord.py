@@ -97,22 +97,29 @@ class Chord(NamedTuple):
     @property
     def square(self) -> Tensor:
         """The squared chord to the nearer of ``y`` and ``-y``: ``q`` where near, ``p`` where far; never below ``-2``."""
-        return self.raw if self.space_like else torch.where(self._turned, -4 - self.raw, self.raw)
+        return self.nearer[0]
 
     @property
     def far(self) -> Tensor:
         """True where the antipode ``-y`` is the nearer of the two: ``c < 0``."""
-        return self.across if self.space_like else self._turned ^ self.across
+        return self.nearer[1]
+
+    @property
+    def nearer(self) -> tuple[Tensor, Tensor]:
+        """Both: :attr:`square` and :attr:`far`, in fewer operations than one after the other."""
+        if self.space_like:
+            return self.raw, self.across
+        turned = self.raw < -2
+        return torch.where(turned, -4 - self.raw, self.raw), turned ^ self.across
 
     @property
     def connected(self) -> Tensor:
         """True where a geodesic joins the points: ``c > -1``, that is ``p < 0``, beyond rounding."""
-        return ~self.across if self.space_like else ~(self.far & (self.square >= -limits(self.raw.dtype).antipode))
+        return ~self.disconnected(*self.nearer)
 
-    @property
-    def _turned(self) -> Tensor:
-        """True where the other of ``y`` and ``-y`` is nearer."""
-        return self.raw < -2
+    def disconnected(self, square: Tensor, far: Tensor) -> Tensor:
+        """Return the opposite of :attr:`connected`, given :attr:`nearer`."""
+        return far if self.space_like else far & (square >= -limits(square.dtype).antipode)
 
 
 class Separation(NamedTuple):
