@@ -17,9 +17,9 @@ def expmap0(u: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
 
     Laws: equal to :func:`qgcn.geometry.expmap0`, up to rounding.
     """
-    geometry.check(time_dim, u=u)
     if not (torch.compiler.is_compiling() and _traced(u, beta)):
         return geometry.expmap0(u, beta=beta, time_dim=time_dim)
+    geometry.check(time_dim, u=u)
     x: Tensor = torch.ops.qgcn.exponential(u, geometry.magnitude(beta, u), time_dim)
     return x
 

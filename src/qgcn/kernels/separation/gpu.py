@@ -179,7 +179,10 @@ def separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool =
     dim = x.shape[-1]
     pairs, one = x.numel() // dim, (*x.shape[:-1], 1)
     value, side = x.new_empty(one), x.new_empty(one)
-    residual, lever, drop, ratio = (x.new_empty(shape if whole else 0) for shape in (x.shape, one, one, one))
+    if whole:
+        residual, lever, drop, ratio = (x.new_empty(shape) for shape in (x.shape, one, one, one))
+    else:
+        residual = lever = drop = ratio = x.new_empty(0)
     if pairs:
         grid, how = _blocks(pairs, dim)
         with torch.cuda.device_of(x):
