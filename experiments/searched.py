@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -23,43 +24,50 @@ RESULTS = Path(__file__).parent / "results" / "searched.jsonl"
 TRIALS = RESULTS.with_name("searched-trials.jsonl.gz")
 SEEDS = 10
 GRAPHS = ("cora", "citeseer", "pubmed", "airport")
-LINKS = {"task": "links", "decoder": "network", "epochs": 300, "patience": 60, "eval_every": 10}
+LINKS = {"task": "links", "decoder": "network", "weight_decay": 0.0, "epochs": 300, "patience": 60, "eval_every": 10}
 HITS = LINKS | {"val": 0.1, "test": 0.2, "select": "hits@100"}
 CLASSES = {"task": "classification"}
 PROBLEMS: dict[str, dict[str, Any]] = (
-    {f"{graph}-links": LINKS | {"data": graph} for graph in GRAPHS}
-    | {f"{graph}-hits": HITS | {"data": graph} for graph in GRAPHS[:3]}
-    | {f"{graph}-classes": CLASSES | {"data": graph} for graph in GRAPHS}
+    {f"{graph}-links": LINKS | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
+    | {f"{graph}-hits": HITS | {"data": graph, "row_normalize": True} for graph in GRAPHS[:3]}
+    | {f"{graph}-classes": CLASSES | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
 )
 """Settings that are not searched, by the name of the problem."""
-WIDE = ("propagation:Q128,128", "propagation:E256", "propagation:H256", "propagation:S256", "qgcn:Q128,128", "qgcn:E256")
-NARROW = ("deep:Q32,32", "deep:E64", "deep:H64", "deep:S64", "propagation:Q32,32", "propagation:E64", "qgcn:Q8,8", "qgcn:E16")
+SEARCHED = {
+    "links": ("lr", "dropout", "feature_dropout", "edge_dropout", "aggregation", "layers", "steps"),
+    "classification": ("lr", "dropout", "feature_dropout", "edge_dropout", "weight_decay", "aggregation", "layers", "steps"),
+}
+"""Settings that are searched, as far as a model has them."""
+OURS = {
+    "links": ("propagation:Q{half},{half}", "propagation:E{whole}", "qgcn:E{whole}"),
+    "classification": (
+        "propagation:Q{half},{half}",
+        "propagation:E{whole}",
+        "deep:Q{half},{half}",
+        "deep:E{whole}",
+        "qgcn:Q8,8",
+        "qgcn:E16",
+    ),
+}
 PEERS = ("gcn", "gat", "sage", "sgc")
 KEYS = ("problem", "model", "space")
 
 
 def candidates(problem: str) -> list[Any]:
-    """Return the models and spaces of a problem; hidden layers are as wide as the embedding unless the search widens them."""
+    """Return the models and spaces of a problem: all as wide, hidden layers as wide as the embedding."""
     from qgcn.sweeping import parse_candidate
 
-    wide = not problem.endswith("-classes")
-    names = [*(WIDE if wide else NARROW), *(f"{peer}:{'E256' if wide else 'E64'}" for peer in PEERS)]
-    found = []
-    for name in names:
-        model, _, space = name.partition(":")
-        layered = {"hidden": space} if model in ("qgcn", *PEERS) and space not in ("Q8,8", "E16") else {}
-        if wide:
-            layered["activation"] = "relu" if model in ("qgcn", *PEERS[:3]) else None
-        fixed = PROBLEMS[problem] | {"yardsticks": False, "seeds": 2} | {key: value for key, value in layered.items() if value}
-        found.append(parse_candidate(name, fixed))
-    return found
+    fixed = PROBLEMS[problem] | {"yardsticks": False, "seeds": 2}
+    task, whole = fixed["task"], 64 if fixed["task"] == "classification" else 128 if fixed["data"] == "pubmed" else 256
+    named = [name.format(half=whole // 2, whole=whole) for name in OURS[task]] + [f"{peer}:E{whole}" for peer in PEERS]
+    return [replace(parse_candidate(name, fixed), only=SEARCHED[task]) for name in named]
 
 
 def search(problem: str, folder: Path, trials: int, jobs: int, device: str) -> None:
     """Make the trials of a problem that are missing."""
     from qgcn.sweeping import Sweep
 
-    made = [type(each)(each.model, each.space, each.fixed | {"device": device}) for each in candidates(problem)]
+    made = [replace(each, fixed=each.fixed | {"device": device}) for each in candidates(problem)]
     Sweep(made, folder / problem, trials=trials, jobs=jobs).run()
 
 
