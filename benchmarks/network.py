@@ -127,7 +127,7 @@ def compare_compiled(rounds: int, device: str, names: list[str]) -> None:
         seconds = interleaved(contenders, rounds)
         other = seconds["PyG GCNConv"]
         print(
-            f"\n{name}, compiled: milliseconds of forward and backward, the median ratio to PyG GCNConv, that of the least times"
+            f"\n{name}, compiled: milliseconds of forward and backward; ratios to PyG GCNConv: median, and of the least times"
         )
         for contender, times in seconds.items():
             least = min(times) / min(other)
