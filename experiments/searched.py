@@ -5,7 +5,7 @@
     python experiments/searched.py table
 
 ``search`` makes the same number of trials for every model and space of a problem, see ``qgcn sweep``; one process a problem.
-``score`` trains what was chosen with ten seeds or as many as asked for, a line of ``results/searched.jsonl`` for each seed. ``keep`` packs all trials
+``score`` trains what was chosen with ten seeds, or as many as asked for, a line of ``results/searched.jsonl`` each. ``keep`` packs trials
 into ``results/searched-trials.jsonl.gz``. What is there is not computed again.
 """
 
