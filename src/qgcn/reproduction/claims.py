@@ -37,6 +37,7 @@ PRODUCTS = tuple(method for method in BASELINES if "x" in method.space)
 MAP_Q = tuple(method for method in RECONSTRUCTING if method.is_indefinite)
 Q_NN = tuple(method for method in PERCEPTRONS if method.is_indefinite)
 RECIPES = (("shallow", "our recipe"), ("network, neighbours", "network, our objective"), ("network, paper", "paper's own"))
+PARTS = {("table2", "leak-free"): ", links", ("table2", "classification"): ", classes"}
 SETTINGS = (("ours", "our settings"), ("paper", "paper's own settings"))
 
 
@@ -70,7 +71,7 @@ class Contest:
 
     def evidence(self, results: "Results", data: str, setting: str) -> Evidence:
         """Compare the best of both on a graph. Each is the best on validation, where there is one."""
-        title = TITLES.get(data, data)
+        title = TITLES.get(data, data) + PARTS.get((self.table, self.part), "")
         found = [self._best(results, data, methods, setting) for methods in (self.ours, self.theirs)]
         if found[0] is None or found[1] is None:
             return Evidence(f"{title} —", None)
