@@ -19,6 +19,14 @@ Scores = dict[int, float]
 """Scores by seed, in per cent."""
 Key = tuple[str, str, str, str, str]
 MISSING = "—"
+NEAR = 0.002
+"""Difference of two shares beyond which the printed one is shown, too."""
+_HEADERS = {
+    "sizes": ["nodes", "edges", "classes", "features", "diameter"],
+    "delta": ["0", "0.5", "1", "1.5", "2", "2.5", "mean"],
+    "worst": ["worst delta", "paper, Table 2", "largest sampled", "diameter", "2 delta / diameter"],
+    "curvature": ["over pairs", "over nodes", "nodes > 0", "nodes < 0", "paper"],
+}
 
 
 class Results:
@@ -82,7 +90,7 @@ def blocks_of(store: Store, scale: Scale = FULL) -> dict[str, Callable[[], str]]
         usual, methods = (RECONSTRUCTED, ABLATED_MAP) if table == "table1" else (CLASSES, ABLATED)
         found[f"{title}-deviations"] = partial(_deviations, results, table, task, methods, scale.of(table, usual))
     found["table4"] = partial(_times, store, scale)
-    found |= {f"appendix-{name}": partial(_graphs, store, scale, name) for name in ("sizes", "delta", "curvature")}
+    found |= {f"appendix-{name}": partial(_graphs, store, scale, name) for name in _HEADERS}
     found |= _printed()
     found["claims"] = partial(claims, results)
     return found
@@ -198,25 +206,31 @@ def _graphs(store: Store, scale: Scale, what: str) -> str:
     for cell in cells_of("appendix", scale):
         line = store.find(cell, 0)
         rows.append([TITLES.get(cell.data, cell.data), *_about(line, what, cell.data)])
-    headers = {
-        "sizes": ["nodes", "edges", "classes", "features", "diameter"],
-        "delta": ["0", "0.5", "1", "1.5", "2", "2.5", "mean", "largest seen", "printed"],
-        "curvature": ["mean over planes", "95 %", "mean over nodes", "nodes > 0", "nodes < 0", "printed mean"],
-    }
-    return markdown(["graph", *headers[what]], rows)
+    return markdown(["graph", *_HEADERS[what]], rows)
 
 
 def _about(line: Line | None, what: str, data: str) -> list[str]:
     if line is None:
-        return [MISSING] * {"sizes": 5, "delta": 9, "curvature": 6}[what]
+        return [MISSING] * len(_HEADERS[what])
     if what == "sizes":
         return [f"{line['sizes'][name]:,}" for name in ("nodes", "edges", "classes", "features", "diameter")]
     if what == "delta":
-        delta, printed = line["delta"], paper.DELTAS.get(data)
-        shares = [f"{delta['shares'].get(str(at), 0.0):.4f}" for at in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)]
-        return [*shares, f"{delta['mean']:.3f}", f"{delta['largest']:g}", "" if printed is None else f"{printed:g}"]
+        return [_shares(line, data, at) for at in range(6)] + [f"{line['delta']['mean']:.3f}"]
+    if what == "worst":
+        delta, printed, diameter = line["delta"], paper.DELTAS.get(data), line["sizes"]["diameter"]
+        low, high = delta["worst"], delta["worst_at_most"]
+        known = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        share = f"{2 * low / diameter:.2f}" if low == high else f"at least {2 * low / diameter:.2f}"
+        return [known, "" if printed is None else f"{printed:.1f}", f"{delta['largest']:g}", str(diameter), share]
     bend, told = line["curvature"], paper.CURVATURES.get(data)
     low, high = bend["interval"]
     shares = [f"{100 * bend[sign]:.1f} %" for sign in ("positive", "negative")]
-    printed_mean = "" if told is None else f"{told:+.1f}"
-    return [f"{bend['mean']:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{bend['node_mean']:+.3f}", *shares, printed_mean]
+    mean = f"{bend['mean']:+.2f}" if low == high else f"{bend['mean']:+.2f} ({low:+.2f} to {high:+.2f})"
+    return [mean, f"{bend['node_mean']:+.2f}", *shares, "" if told is None else f"{told:.1f}"]
+
+
+def _shares(line: Line, data: str, at: int) -> str:
+    """Return the share of quadruples with a delta of so many halves, and the printed one if they differ."""
+    here, printed = line["delta"]["shares"].get(str(at / 2), 0.0), paper.PRINTED_SHARES.get(data)
+    differs = printed is not None and abs(here - printed[at]) > NEAR
+    return f"**{here:.4f}** ({printed[at]:.4f})" if printed is not None and differs else f"{here:.4f}"

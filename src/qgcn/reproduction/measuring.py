@@ -147,7 +147,8 @@ def _look_at(cell: Cell, seed: int, _device: str, _scratch: Path) -> Line:
 
     data = as_data(cell.data)
     shape = Shape.of(data)
-    delta = gromov_hyperbolicity(shape, samples=cell.values["samples"], seed=seed)
+    samples, seconds = cell.values["samples"], cell.values["seconds"]
+    delta = gromov_hyperbolicity(shape, samples=samples, exact=True, seconds=seconds, seed=seed)
     bend = sectional_curvature(shape, seed=seed)
     x, y = data.get("x"), data.get("y")
     sizes = {"nodes": shape.num_nodes, "edges": shape.num_edges, "features": 0 if x is None else int(x.shape[1])}
@@ -156,4 +157,5 @@ def _look_at(cell: Cell, seed: int, _device: str, _scratch: Path) -> Line:
     curvature |= {"positive": bend.positive, "negative": bend.negative}
     counts = {"histogram": [round(float(each), 6) for each in bend.histogram], "bins": [float(each) for each in bend.bins]}
     tree = {"mean": delta.mean, "largest": delta.largest, "shares": {str(at): share for at, share in delta.shares.items()}}
+    tree |= {"worst": delta.worst, "worst_at_most": delta.worst_at_most}
     return {"sizes": sizes, "curvature": curvature | counts, "delta": tree}

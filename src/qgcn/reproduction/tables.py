@@ -39,6 +39,7 @@ class Scale:
         graphs: Graphs of every table, by its name; those of the paper if it is not there.
         changes: Settings of every training, such as few epochs.
         rounds: Rounds of timing, and epochs of each.
+        quadruples: Quadruples whose delta is measured, and seconds of the search for the worst.
         ablations: Whether settings are changed one at a time.
         searched: Folder of settings that a search has chosen, as YAML files.
     """
@@ -48,6 +49,7 @@ class Scale:
     graphs: dict[str, tuple[str, ...]] | None = None
     changes: dict[str, Any] | None = None
     rounds: tuple[int, int] = (5, 20)
+    quadruples: tuple[int, float] = (1_000_000, 150.0)
     ablations: bool = True
     searched: Path | None = None
 
@@ -69,6 +71,7 @@ QUICK = Scale(
     },
     changes={"epochs": 10},
     rounds=(2, 3),
+    quadruples=(10_000, 5.0),
     ablations=False,
 )
 """A minute on a CPU: small generated graphs, ten epochs, two seeds, two points of the grid. Its figures mean nothing."""
@@ -171,7 +174,9 @@ def table4(scale: Scale) -> Iterator[Cell]:
 def appendix(scale: Scale) -> Iterator[Cell]:
     """Sizes, delta and curvature of all graphs."""
     for data in scale.of("appendix", tuple(TITLES)):
-        yield Cell("appendix", data, "graph", "measured", {"data": data, "samples": 50_000}, kind="graph")
+        samples, seconds = scale.quadruples
+        values = {"data": data, "samples": samples, "seconds": seconds}
+        yield Cell("appendix", data, "graph", "measured", values, kind="graph")
 
 
 def nothing(_: Scale) -> Iterator[Cell]:
