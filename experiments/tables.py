@@ -112,6 +112,13 @@ def objective() -> str:
     return markdown(["an edge is weighed against", "squared distances, H10", "Q7,3", "plain distances, H10", "Q7,3"], rows)
 
 
+def wordnet() -> str:
+    """WordNet's nouns, if they were measured."""
+    lines = lines_of("wordnet") if (RESULTS / "wordnet.jsonl").is_file() else []
+    rows = [[line["space"], f"{line['map']:.5f}", f"{line['seconds']:.0f} s"] for line in lines]
+    return markdown(["space", "mAP", "training, evaluations included"], rows or [["H10", "—", "—"], ["Q8,2", "—", "—"]])
+
+
 def frontiers() -> str:
     return printed(lambda: frontier.print_summary(frontier.read(RESULTS / "frontier.jsonl")))
 
@@ -210,7 +217,7 @@ def tables() -> dict[str, Callable[[], str]]:
     links = ("cora", "citeseer", "airport", "facebook", "power", "web-edu", "bio-wormnet")
     found: dict[str, Callable[[], str]] = dict(blocks_of(store, SCALE))
     found |= {"reconstruction": reconstruction, "ablation": ablation, "objective": objective}
-    found |= {"frontier": frontiers, "frontier-facebook": every_signature, "start": start}
+    found |= {"frontier": frontiers, "frontier-facebook": every_signature, "start": start, "wordnet": wordnet}
     found["readme"] = partial(readme, Results(store, SCALE))
     found["boundary"] = lambda: printed(lambda: boundary.table(lines_of("boundary"))).replace(":noise=1.0", ", noise 1")
     found["encoders"] = lambda: printed(lambda: encoders.table(lines_of("encoders")))
