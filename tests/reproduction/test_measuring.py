@@ -92,6 +92,23 @@ def test_divergence_is_a_result(tmp_path, kind):
     assert "diverged" in line_of(wild, tmp_path)["error"]
 
 
+def test_a_model_whose_points_overflow_still_has_its_scores(tmp_path, monkeypatch):
+    monkeypatch.setattr("qgcn.training.loop.is_finite", lambda *_: False)
+    assert line_of(CLASSES, tmp_path)["test"]
+
+
+def test_a_start_that_diverges_is_a_result(tmp_path):
+    begun = replace(CLASSES, start={**LINKS.values, "lr": 1e30})
+    for kind in ("train", "trial"):
+        assert "diverged" in line_of(replace(begun, kind=kind), tmp_path)["error"]
+
+
+def test_few_problems_are_kept(tmp_path):
+    for shares in (0.1, 0.11, 0.12, 0.13, 0.14):
+        line_of(replace(LINKS, values={**LINKS.values, "test": shares}), tmp_path)
+    assert len(measuring._PROBLEMS) == measuring.KEPT
+
+
 def test_settings_that_do_not_fit_are_no_result(tmp_path):
     with pytest.raises((ValueError, RuntimeError)):
         line_of(replace(LINKS, values={**LINKS.values, "task": "classification", "data": "tree"}, kind="trial"), tmp_path)

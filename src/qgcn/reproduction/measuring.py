@@ -13,14 +13,18 @@ from qgcn.reproduction.paper import TIMED, Method
 from qgcn.reproduction.settings import network_of_reconstruction
 from qgcn.reproduction.store import Line
 from qgcn.sweeping.evaluation import Evaluator
-from qgcn.tasks import Config, find_task
+from qgcn.tasks import Config, Task, find_task
 from qgcn.training.loop import Diverged, Trainer
-from qgcn.training.machine import environment_of, fabric_of
+from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept
 from qgcn.training.problem import build_problem
 from qgcn.training.run import Run
+from qgcn.training.threads import few_threads
 
 __all__ = ["measure"]
 
+KEPT = 3
+"""Problems that a worker keeps."""
+_PROBLEMS: dict[str, Task[Any]] = {}
 PAUSE = 0.5
 """Seconds between two looks at a run that another process is training."""
 
@@ -56,21 +60,26 @@ def _machine(device: str) -> dict[str, Any]:
 
 
 def _train(cell: Cell, seed: int, device: str, scratch: Path) -> Line:
-    """Train a model, chosen epoch by validation, and score it on test."""
+    """Train a model, chosen epoch by validation, and score it on test; whether its points are finite does not matter."""
     try:
-        run = Run(cell.config(seed, device, _started(cell, seed, device, scratch)))
-        run.train()
+        config = cell.config(seed, device, _started(cell, seed, device, scratch))
+        task = _problem(config)
+        trainer = Trainer(task, [seed], fabric_of(config))
+        with determinism(config), freed_memory_kept(), few_threads(task.num_nodes):
+            trainer.run()
+            (found,) = trainer.results()
     except Diverged as error:
         return {"error": str(error)}
-    (found,) = run.results
-    metric = run.task.metric
-    chosen = {"val": _rounded({metric: found["val"][metric]})} if "val" in found else {}
-    return chosen | {"metric": metric, "test": _rounded(found["test"]), "epoch": found["best_epoch"]}
+    chosen = {"val": _rounded({task.metric: found["val"][task.metric]})} if "val" in found else {}
+    return chosen | {"metric": task.metric, "test": _rounded(found["test"]), "epoch": found["best_epoch"]}
 
 
 def _try(cell: Cell, seed: int, device: str, scratch: Path) -> Line:
     """Train a model on the problem without the answers of the test, and score it on validation."""
-    config = cell.config(seed, device, _started(cell, seed, device, scratch))
+    try:
+        config = cell.config(seed, device, _started(cell, seed, device, scratch))
+    except Diverged as error:
+        return {"error": str(error)}
     outcome = Evaluator().evaluate(config, lambda _step, _score: False)
     if outcome.state == "failed":
         raise RuntimeError(f"{cell.method} on {cell.data}: {outcome.message}")
@@ -78,6 +87,16 @@ def _try(cell: Cell, seed: int, device: str, scratch: Path) -> Line:
         return {"error": outcome.message}
     metric = find_task(config.task).metric_of(config)
     return {"val": _rounded({metric: outcome.scores[0]}), "metric": metric, "epoch": outcome.epochs}
+
+
+def _problem(config: Config) -> Task[Any]:
+    """Return the problem of some settings; the last ones are kept, as the next cell may be of the same graph."""
+    key = repr({name: getattr(config, name) for name in ("device", *config.of_problem())})
+    if key not in _PROBLEMS:
+        while len(_PROBLEMS) >= KEPT:
+            del _PROBLEMS[next(iter(_PROBLEMS))]
+        _PROBLEMS[key] = build_problem(config, None, None)
+    return _PROBLEMS[key].reconfigured(config)
 
 
 def _started(cell: Cell, seed: int, device: str, scratch: Path) -> str | None:
