@@ -12,6 +12,9 @@ GRID = replace(CELL, grid=({"layers": 1}, {"layers": 2}, {"layers": 3}))
 LINE = {"val": {"roc_auc": 0.5}, "test": {"roc_auc": 0.4}, "metric": "roc_auc", "seconds": 1.0}
 
 
+SCORELESS = '{"hash": "a", "seed": 0, "seconds": 1, "metric": "map", "test": {"map": "high"}}'
+
+
 def written(folder, *found):
     store = Store(folder, ("table2",))
     with store.writing("table2") as append:
@@ -78,7 +81,7 @@ def test_half_a_line_is_left_out_and_overwritten(tmp_path):
     assert [line["seed"] for line in Store(tmp_path, ("table2",)).lines(CELL, 2)] == [0, 1]
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", "no", '{"hash": "a"}', '{"hash": 1, "seed": 0}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["{}", "[]", "no", '{"hash": "a"}', '{"hash": 1, "seed": 0}', "[" * 100_000, SCORELESS])
 def test_a_damaged_line_is_refused(tmp_path, text):
     (tmp_path / "table2.jsonl").write_text(f"{text}\n")
     with pytest.raises(ValueError, match="line 1 is no line of results"):
@@ -103,7 +106,8 @@ def test_the_choice_waits_for_all_trials_and_is_made_on_validation_alone(tmp_pat
 
 
 def test_a_trial_that_diverged_is_not_chosen(tmp_path):
-    lines = [{"error": "diverged"}, {"error": "diverged"}, LINE]
+    lost = {"error": "diverged", "seconds": 1.0}
+    lines = [lost, lost, LINE]
     store = written(tmp_path, *((trial, 0, line) for trial, line in zip(GRID.trials, lines, strict=True)))
     assert store.choice(GRID).config().layers == 3
 

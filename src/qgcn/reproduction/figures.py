@@ -18,6 +18,10 @@ __all__ = ["FIGURES", "draw"]
 
 SETTINGS = (("shallow", "shallow"), ("network", "network, neighbours"), ("paper", "network, paper"))
 PROJECTED = ("pubmed", "cora")
+TRAINED = "figure3"
+"""The figure that trains models of its own."""
+LARGEST = 2.5
+"""Largest delta that is drawn, as in the paper's table."""
 COLUMNS = 4
 """Histograms in a row."""
 SPACE = "Q15,1"
@@ -26,6 +30,8 @@ SPACE = "Q15,1"
 
 def draw(name: str, store: Store, scale: Scale, folder: Path, progress: Progress = silent) -> list[Path]:
     """Draw a figure; return the files that were written, none if nothing of it was measured yet.
+
+    The projections, for which models are trained, are drawn only if they are not there.
 
     Args:
         name: Such as ``figure2``.
@@ -40,13 +46,15 @@ def draw(name: str, store: Store, scale: Scale, folder: Path, progress: Progress
     from qgcn.viz.figures import check_matplotlib, save
 
     check_matplotlib()
+    if name == TRAINED and any(folder.glob(f"{name}-*")):
+        return []
     return [save(figure, folder / file) for file, figure in FIGURES[name](store, scale, progress).items()]
 
 
 def _submanifolds(_store: Store, _scale: Scale, _progress: Progress) -> "dict[str, Figure]":
     from qgcn.viz.figures import submanifolds
 
-    return {"figure1.svg": submanifolds()}
+    return {"figure1.png": submanifolds()}
 
 
 def _against_time(store: Store, scale: Scale, _progress: Progress) -> "dict[str, Figure]":
@@ -100,7 +108,7 @@ def _curvatures(store: Store, scale: Scale, _progress: Progress) -> "dict[str, F
         if line is not None:
             title = TITLES.get(cell.data, cell.data)
             bends[title] = line["curvature"]
-            deltas[title] = {float(at): share for at, share in line["delta"]["shares"].items()}
+            deltas[title] = {float(at): share for at, share in line["delta"]["shares"].items() if float(at) <= LARGEST}
     if not bends:
         return {}
     return {"figure4.svg": styled(_histograms)(bends), "delta.svg": delta_distribution(deltas)}
@@ -132,6 +140,6 @@ def _histograms(bends: Mapping[str, Mapping[str, Any]]) -> "Figure":
 FIGURES: "dict[str, Callable[[Store, Scale, Progress], dict[str, Figure]]]" = {
     "figure1": _submanifolds,
     "figure2": _against_time,
-    "figure3": _projections,
+    TRAINED: _projections,
     "figure4": _curvatures,
 }

@@ -5,6 +5,7 @@ and names its settings by their hash. Files of several machines can be joined wi
 """
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -166,10 +167,23 @@ def _whole_lines(content: bytes, path: Path) -> Iterator[Line]:
     for number, text in enumerate(content.split(b"\n")[:-1], 1):
         try:
             line = json.loads(text)
-            whole = isinstance(line, dict) and isinstance(line["hash"], str)
-            whole = whole and (isinstance(line.get("settings"), dict) or isinstance(line["seed"], int))
-        except (ValueError, KeyError, RecursionError):
-            whole = False
-        if not whole:
+        except (ValueError, RecursionError):
+            line = None
+        if not isinstance(line, dict) or not (_tells_settings(line) or _is_measured(line)):
             raise ValueError(f"{path}: line {number} is no line of results")
         yield line
+
+
+def _tells_settings(line: Line) -> bool:
+    return isinstance(line.get("hash"), str) and isinstance(line.get("settings"), dict)
+
+
+def _is_measured(line: Line) -> bool:
+    """Tell whether a line has a key, and scores that can be read off it."""
+    named = isinstance(line.get("hash"), str) and type(line.get("seed")) is int and _is_number(line.get("seconds"))
+    scores = [line[split] for split in ("val", "test") if split in line]
+    return named and all(isinstance(each, dict) and _is_number(each.get(line.get("metric"))) for each in scores)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
