@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from qgcn.cli.console import Console, progress_bars
+from qgcn.cli.console import Console, ProgressBars, progress_bars
 from qgcn.hints import nearest
 
 if TYPE_CHECKING:
     from qgcn.reproduction import Cell, Store
-    from qgcn.reproduction.running import Work
+    from qgcn.reproduction.running import Limits, Work
     from qgcn.reproduction.store import Line
     from qgcn.reproduction.tables import Scale
 
@@ -24,32 +24,36 @@ WHAT = ("table1", "table2", "table3", "table4", "figure1", "figure2", "figure3",
 _HOUR = 3600
 
 
+What = Annotated[list[str], typer.Argument(help=f"{', '.join(WHAT)}, or all.", metavar="WHAT...")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A rehearsal on small generated graphs, ten epochs and two seeds: minutes on a CPU.")
+]
+Limit = Annotated[float | None, typer.Option(min=0, help="Begin no new cell after so many seconds.", metavar="X")]
+Trials = Annotated[
+    int | None, typer.Option(min=1, max=384, help="Points of the paper's grid that validation chooses from.", metavar="N")
+]
+Setting = Annotated[
+    list[str] | None, typer.Option(help="Settings that begin so alone, such as ours; may be repeated.", metavar="NAME")
+]
+Results = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the lines (default: experiments/results of a checkout, or qgcn-results).", metavar="DIR"),
+]
+Figures = Annotated[Path | None, typer.Option(help="Folder of the figures (default: beside the lines).", metavar="DIR")]
+
+
 def reproduce(
-    what: Annotated[list[str], typer.Argument(help=f"{', '.join(WHAT)}, or all.", metavar="WHAT...")],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A rehearsal on small generated graphs, ten epochs and two seeds: minutes on a CPU.")
-    ] = False,
+    what: What,
+    quick: Quick = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that measure at the same time.", metavar="N")] = 1,
-    limit: Annotated[
-        float | None,
-        typer.Option(min=0, help="Begin no new cell after so many seconds.", metavar="X"),
-    ] = None,
+    limit: Limit = None,
     device: Annotated[str, typer.Option(help="Device to train on: auto, cpu or cuda.", metavar="NAME")] = "auto",
     seeds: Annotated[int | None, typer.Option(min=1, help="Seeds of every cell (default: 10).", metavar="N")] = None,
-    trials: Annotated[
-        int | None, typer.Option(min=1, max=384, help="Points of the paper's grid that validation chooses from.", metavar="N")
-    ] = None,
+    trials: Trials = None,
     data: Annotated[list[str] | None, typer.Option(help="This graph alone; may be repeated.", metavar="NAME")] = None,
-    setting: Annotated[
-        list[str] | None, typer.Option(help="Settings that begin so alone, such as ours; may be repeated.", metavar="NAME")
-    ] = None,
-    results: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the lines (default: experiments/results of a checkout, or qgcn-results).", metavar="DIR"),
-    ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="Folder of the figures (default: beside the lines).", metavar="DIR")
-    ] = None,
+    setting: Setting = None,
+    results: Results = None,
+    figures: Figures = None,
     plan: Annotated[bool, typer.Option("--plan", help="Measure nothing: say what is missing and what it costs.")] = False,
 ) -> None:
     """Reproduce the tables and figures of the paper, cell by cell.
@@ -60,38 +64,44 @@ def reproduce(
     Example: qgcn reproduce table1 --quick
     """
     names = _names(what)
-    console = Console()
+    if device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"device must be auto, cpu or cuda, got {device!r}")
+    console, written = Console(), 0
     with progress_bars(console) as progress:
         progress("loading PyTorch")
         from qgcn.reproduction import Store
-        from qgcn.reproduction.running import Limits, run
+        from qgcn.reproduction.running import Limits
         from qgcn.reproduction.store import default_folder
         from qgcn.reproduction.tables import FILES
 
-        if device not in ("auto", "cpu", "cuda"):
-            raise ValueError(f"device must be auto, cpu or cuda, got {device!r}")
         folder = (default_folder() if results is None else results) / ("quick" if quick else "")
         scale = _scale(quick, seeds, trials, folder)
         store = Store(folder, FILES)
         cells = _cells(names, scale, data or [], setting or [])
-        written = 0
-        if cells and not plan:
-
-            def told(work: "Work", line: "Line") -> None:
-                console.print(f"{escape(work.name)}: {_outcome(line)}", highlight=False, soft_wrap=True)
-
-            limits = Limits(jobs, float("inf") if limit is None else limit, device)
-            try:
-                written = run(cells, scale.seeds, store, limits, done=told, progress=progress)
-            except KeyboardInterrupt:
-                raise ValueError("interrupted; what was measured is kept, and the same command goes on") from None
-            except RuntimeError as error:
-                raise ValueError(f"{error}; what was measured is kept, and the same command goes on") from None
         if not plan:
+            limits = Limits(jobs, float("inf") if limit is None else limit, device)
+            written = _measure(cells, scale, store, limits, console, progress) if cells else 0
             _draw(names, store, scale, folder / "figures" if figures is None else figures, console)
     if not plan:
         _print_tables(names, store, scale)
     _print_rest(cells, scale, store, written, console)
+
+
+def _measure(
+    cells: "list[Cell]", scale: "Scale", store: "Store", limits: "Limits", console: Console, progress: ProgressBars
+) -> int:
+    """Measure what is missing, and tell each line; return their number."""
+    from qgcn.reproduction.running import run
+
+    def told(work: "Work", line: "Line") -> None:
+        console.print(f"{escape(work.name)}: {_outcome(line)}", highlight=False, soft_wrap=True)
+
+    try:
+        return run(cells, scale.seeds, store, limits, done=told, progress=progress)
+    except KeyboardInterrupt:
+        raise ValueError("interrupted; what was measured is kept, and the same command goes on") from None
+    except RuntimeError as error:
+        raise ValueError(f"{error}; what was measured is kept, and the same command goes on") from None
 
 
 def _names(what: Sequence[str]) -> list[str]:
