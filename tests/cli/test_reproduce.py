@@ -1,6 +1,7 @@
 import json
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,12 @@ def test_graphs_and_settings_can_be_picked(command, here):
     assert {line["setting"] for line in lines if "setting" in line} == {"ours"}
 
 
+def test_names_of_settings_may_hold_a_star(command, here):
+    given = ("reproduce", "table2", "--plan", "--results", "lines", "--seeds", "1", "--data", "cora", "--setting")
+    counts = [int(command.works(*given, name).split()[0]) for name in ("ours", "ours; *", "ours; plain *", "paper")]
+    assert counts == [39, 30, 9, 39 + 26 * 6]
+
+
 def test_a_plan_measures_nothing(command, here):
     told = command.works("reproduce", "all", "--plan", "--results", "lines")
     assert "seeds of cells are left" in told
@@ -52,6 +59,21 @@ def test_a_limit_of_no_time_measures_nothing(command, here):
 )
 def test_what_is_not_there_is_refused_in_one_line(command, arguments, message):
     assert message in command.fails("reproduce", *arguments, "--results", "lines")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed by Linux alone")
+def test_workers_end_with_the_process_that_started_them(command, here):
+    process = command.start("reproduce", "table3", "--quick", "--results", "lines", "--device", "cpu", "--jobs", "2")
+    path = here / "lines" / "quick" / "table3.jsonl"
+    while not path.exists():
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert len(children) >= 2
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    while any(Path(f"/proc/{child}").exists() for child in children):  # or the test is killed for its time
+        time.sleep(0.05)
 
 
 def test_killed_and_restarted_it_goes_on(command, here):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +34,7 @@ Trials = Annotated[
     int | None, typer.Option(min=1, max=384, help="Points of the paper's grid that validation chooses from.", metavar="N")
 ]
 Setting = Annotated[
-    list[str] | None, typer.Option(help="Settings that begin so alone, such as ours; may be repeated.", metavar="NAME")
+    list[str] | None, typer.Option(help="These settings alone, such as ours or 'ours; *'; may be repeated.", metavar="NAME")
 ]
 Results = Annotated[
     Path | None,
@@ -75,7 +76,7 @@ def reproduce(
         from qgcn.reproduction.tables import FILES
 
         folder = (default_folder() if results is None else results) / ("quick" if quick else "")
-        scale = _scale(quick, seeds, trials, folder)
+        scale = _scale(quick, seeds, trials)
         store = Store(folder, FILES)
         cells = _cells(names, scale, data or [], setting or [])
         if not plan:
@@ -111,10 +112,11 @@ def _names(what: Sequence[str]) -> list[str]:
     return list(WHAT) if "all" in what else list(dict.fromkeys(what))
 
 
-def _scale(quick: bool, seeds: int | None, trials: int | None, folder: Path) -> "Scale":
+def _scale(quick: bool, seeds: int | None, trials: int | None) -> "Scale":
+    from qgcn.reproduction.store import default_folder
     from qgcn.reproduction.tables import FULL, QUICK
 
-    scale = QUICK if quick else replace(FULL, searched=folder.parent / "configs")
+    scale = QUICK if quick else replace(FULL, searched=default_folder().parent / "configs")
     scale = scale if seeds is None else replace(scale, seeds=seeds)
     return scale if trials is None else replace(scale, trials=trials)
 
@@ -131,10 +133,10 @@ def _cells(names: Sequence[str], scale: "Scale", data: Sequence[str], settings: 
     graphs, kinds = ({getattr(cell, key) for cell in every.values()} for key in ("data", "setting"))
     for given, known in ((data, graphs), (settings, kinds)):
         for name in given if every else ():
-            if not any(each.startswith(name) for each in known):
+            if not any(fnmatchcase(each, name) for each in known):
                 raise ValueError(f"no cell of {', '.join(names)} has {name!r} (known: {', '.join(sorted(known))})")
-    wanted = [cell for cell in every.values() if not data or cell.data in data]
-    return [cell for cell in wanted if not settings or any(cell.setting.startswith(name) for name in settings)]
+    wanted = [cell for cell in every.values() if not data or any(fnmatchcase(cell.data, name) for name in data)]
+    return [cell for cell in wanted if not settings or any(fnmatchcase(cell.setting, name) for name in settings)]
 
 
 def _outcome(line: "Line") -> str:

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -172,9 +173,18 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _prepare(threads: int) -> None:
-    """Set up a worker: its share of the cores; the process that started it decides about signals."""
+    """Set up a worker: its share of the cores; the process that started it decides about signals, and when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Wait until the process that started this one has ended, however it did, and end, too."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def estimate(cells: Sequence[Cell], seeds: int, store: Store) -> tuple[int, int, float]:
