@@ -14,7 +14,7 @@ from torch.autograd import Function
 
 from qgcn.geometry.ambient import check, magnitude, square
 from qgcn.geometry.batch import stacked, under_vmap
-from qgcn.numerics import apply, circle_root, cosh_root, limits, safe_norm, sinhc_root, transformed
+from qgcn.numerics import apply, circle_root, cosh_sinhc_root, limits, safe_norm, transformed
 
 __all__ = ["bias_step", "fold0", "moved_by", "translate0"]
 
@@ -89,7 +89,8 @@ def bias_step(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> tupl
     size = magnitude(beta, u)
     b = torch.cat((torch.zeros_like(b[..., :1]), b[..., 1:]), dim=-1)
     z = square(b, time_dim=time_dim) / size
-    return sinhc_root(z) * b, cosh_root(z), size
+    ahead, along = cosh_sinhc_root(z)
+    return along * b, ahead, size
 
 
 def moved_by(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor, *, time_dim: int) -> Tensor:

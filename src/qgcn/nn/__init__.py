@@ -11,20 +11,14 @@ from qgcn.kernels.part import Part
 from qgcn.kernels.product import SparseMatrix
 from qgcn.nn.adjacency import AGGREGATIONS, Adjacency, Aggregation, Hop
 from qgcn.nn.decoders import FermiDirac, TangentClassifier
-from qgcn.nn.dropout import Dropout, dropout_keys, mixed_key
+from qgcn.nn.dropout import Dropout, MaskDraws, dropout_keys, mixed_key
 from qgcn.nn.global_attention import GlobalAttention
 from qgcn.nn.intrinsic import IntrinsicClassifier
 from qgcn.nn.linear import QLinear
+from qgcn.nn.neighbours import SharedNeighbours
 from qgcn.nn.normalization import TangentBatchNorm
-from qgcn.nn.pair_decoders import (
-    PAIR_DECODERS,
-    BilinearForm,
-    Distance,
-    InnerProduct,
-    PairDecoder,
-    SquaredDistance,
-    pair_decoder,
-)
+from qgcn.nn.pair_decoders import BilinearForm, Distance, InnerProduct, PairDecoder, SquaredDistance
+from qgcn.nn.pair_networks import PAIR_DECODERS, NeighbourNetwork, PairNetwork, pair_decoder
 from qgcn.nn.pooling import TangentPool
 from qgcn.nn.tangent import ACTIVATIONS, DoubleProjection, TangentActivation, tangent_mean
 
@@ -47,11 +41,15 @@ __all__ = [
     "Hop",
     "InnerProduct",
     "IntrinsicClassifier",
+    "MaskDraws",
+    "NeighbourNetwork",
     "PairDecoder",
+    "PairNetwork",
     "Part",
     "QGCNConv",
     "QHeteroConv",
     "QLinear",
+    "SharedNeighbours",
     "SparseMatrix",
     "SquaredDistance",
     "TangentActivation",

@@ -54,6 +54,11 @@ class Candidate:
 
     @cached_property
     def ranges(self) -> dict[str, BaseDistribution]:
+        """Ranges that are searched, as Optuna takes them."""
+        return {name: _distribution(each) for name, each in self.searched.items()}
+
+    @cached_property
+    def searched(self) -> dict[str, Range]:
         """Ranges of the task, and of the encoder in their place, that apply: the model has the setting, and it is not fixed."""
         task = str(self.fixed["task"])
         found, settings = {}, type(self.config({})).model_fields
@@ -64,7 +69,7 @@ class Candidate:
                 raise ValueError(f"the search of {task} names {each.name!r}, which is no setting of it")
             key = "hidden" if each.name == WIDTH else each.name
             if key in settings and self.fixed.get(key) is None and self._takes(each):
-                found[each.name] = _distribution(each)
+                found[each.name] = each
         return found
 
     def config(self, drawn: dict[str, Any]) -> Config:
