@@ -59,7 +59,7 @@ def test_ratios_are_those_of_medians(store):
         for cell in cells_of("table4"):
             times = {name: [0.001 * place, 0.001 * place, 9.0] for place, name in enumerate(cell.values["methods"], 1)}
             append(cell, 0, {"epoch_seconds": times, "seconds": 1.0, "machine": {"device": "cpu: x"}})
-    found = blocks_of(store)["table4"]()
+    found = blocks_of(store)["table4-plain"]()
     assert "| GCN (E10) | 1.00 | 1.00 | 1.00 | 1.00 | 1.00 | 1.00 |" in found
     assert "| Q-GCN (Q9,1) | 3.00 | 3.00 | 1.21 |" in found
 

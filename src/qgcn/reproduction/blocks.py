@@ -11,7 +11,7 @@ from qgcn.reproduction.rendering import markdown, shown
 from qgcn.reproduction.settings import ABLATIONS
 from qgcn.reproduction.statistics import paired
 from qgcn.reproduction.store import Line, Store
-from qgcn.reproduction.tables import ABLATED, ABLATED_MAP, FULL, Scale, cells_of
+from qgcn.reproduction.tables import ABLATED, ABLATED_MAP, FULL, TIMED_SETTINGS, Scale, cells_of
 
 __all__ = ["Results", "blocks_of"]
 
@@ -89,7 +89,7 @@ def blocks_of(store: Store, scale: Scale = FULL) -> dict[str, Callable[[], str]]
     for title, table, task in (*deviations, ("table2-classes", "table2", "classification")):
         usual, methods = (RECONSTRUCTED, ABLATED_MAP) if table == "table1" else (CLASSES, ABLATED)
         found[f"{title}-deviations"] = partial(_deviations, results, table, task, methods, scale.of(table, usual))
-    found["table4"] = partial(_times, store, scale)
+    found |= {f"table4-{setting.split()[0].lower()}": partial(_times, store, scale, setting) for setting in TIMED_SETTINGS}
     found |= {f"appendix-{name}": partial(_graphs, store, scale, name) for name in _HEADERS}
     found |= _printed()
     found["claims"] = partial(claims, results)
@@ -175,9 +175,9 @@ def _deviations(results: Results, table: str, task: str, methods: Sequence[Metho
     return markdown(["changed", "method", *(TITLES.get(data, data) for data in graphs)], rows, left=2)
 
 
-def _times(store: Store, scale: Scale) -> str:
+def _times(store: Store, scale: Scale, setting: str) -> str:
     """Render milliseconds of an epoch, median over rounds, and their ratio to the first row; beside the paper's ratios."""
-    cells = cells_of("table4", scale)
+    cells = [cell for cell in cells_of("table4", scale) if cell.setting == setting]
     header, columns = ["method"], []
     for cell in cells:
         line = store.find(cell, 0)

@@ -10,7 +10,7 @@ import torch
 from qgcn.locks import FileLock, Locked
 from qgcn.reproduction.cells import Cell, digest
 from qgcn.reproduction.paper import TIMED, Method
-from qgcn.reproduction.settings import network_of_reconstruction
+from qgcn.reproduction.settings import network_of_reconstruction, plain_network
 from qgcn.reproduction.store import Line
 from qgcn.sweeping.evaluation import Evaluator
 from qgcn.tasks import Config, Task, find_task
@@ -129,7 +129,7 @@ def _time(cell: Cell, seed: int, device: str, _scratch: Path) -> Line:
     """Time epochs of all methods in turn, several rounds, so that whatever slows the machine slows all of them."""
     rounds, epochs = cell.values["rounds"], cell.values["epochs"]
     named = [method for method in TIMED if method.name in cell.values["methods"]]
-    trainers = {method.name: _trainer(method, cell.data, seed, device) for method in named}
+    trainers = {method.name: _trainer(method, cell, seed, device) for method in named}
     for trainer in trainers.values():
         _advance(trainer, trainer.warm_epochs + 2)
     seconds: dict[str, list[float]] = {name: [] for name in trainers}
@@ -141,9 +141,12 @@ def _time(cell: Cell, seed: int, device: str, _scratch: Path) -> Line:
     return {"epoch_seconds": {name: [float(f"{each:.4g}") for each in values] for name, values in seconds.items()}}
 
 
-def _trainer(method: Method, data: str, seed: int, device: str) -> Trainer:
-    never = {"epochs": 1_000_000, "eval_every": 1_000_000, "seed": seed, "device": device}
-    config = Config.checked(network_of_reconstruction(method, data, "paper") | never)
+def _trainer(method: Method, cell: Cell, seed: int, device: str) -> Trainer:
+    """Return a network that is never validated; without noise, as only such steps are recorded on a GPU."""
+    make = plain_network if cell.values["network"] == "plain network" else network_of_reconstruction
+    values = make(method, cell.data, "paper") | {"epochs": 1_000_000, "eval_every": 1_000_000}
+    values |= {"perturbation": 0.0, "seed": seed, "device": device}
+    config = Config.checked(values)
     return Trainer(build_problem(config, None, None), [seed], fabric_of(config))
 
 
