@@ -88,6 +88,22 @@ def test_an_error_keeps_what_was_measured(tmp_path, measured, monkeypatch):
     assert run(CELLS, 2, store_of(tmp_path), Limits()) == 5
 
 
+@pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory"), MemoryError()])
+def test_what_a_machine_cannot_do_is_left_out_until_the_next_run(tmp_path, measured, monkeypatch, error):
+    plain, told = running.measure, []
+
+    def failing(cell, *given):
+        if cell.method == "late":
+            raise error
+        return plain(cell, *given)
+
+    monkeypatch.setattr(running, "measure", failing)
+    assert run(CELLS, 1, store_of(tmp_path), Limits(), done=lambda work, line: told.append((work.cell.method, line))) == 4
+    assert [line["failed"] for method, line in told if method == "late"] == [f"{type(error).__name__}: {error}".strip()]
+    monkeypatch.setattr(running, "measure", plain)
+    assert run(CELLS, 1, store_of(tmp_path), Limits()) == 1
+
+
 def test_a_second_process_is_refused(tmp_path, measured):
     store = store_of(tmp_path)
     with store.writing("table2"), pytest.raises(Locked):

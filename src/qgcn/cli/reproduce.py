@@ -1,5 +1,6 @@
 """``qgcn reproduce``: the tables and figures of the paper, measured cell by cell and rendered from the lines."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -140,6 +141,8 @@ def _cells(names: Sequence[str], scale: "Scale", data: Sequence[str], settings: 
 
 
 def _outcome(line: "Line") -> str:
+    if "failed" in line:
+        return f"not measured ({line['failed']})"
     if "error" in line:
         return "diverged"
     split = "test" if "test" in line else "val"
@@ -162,8 +165,12 @@ def _print_tables(names: Sequence[str], store: "Store", scale: "Scale") -> None:
     from qgcn.reproduction.blocks import blocks_of
 
     for title, render in blocks_of(store, scale).items():
+        if scale.changes is not None and title.endswith("printed"):
+            continue
         if title.split("-")[0] in (*names, *(["claims"] if len(names) == len(WHAT) else [])):
-            typer.echo(f"\n{title}\n{render()}")
+            text = render()
+            if re.search(r"\| \**[+-]?\d", text):  # else nothing of it was measured
+                typer.echo(f"\n{title}\n{text}")
 
 
 def _print_rest(cells: "list[Cell]", scale: "Scale", store: "Store", written: int, console: Console) -> None:

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -17,7 +18,7 @@ import torch
 from qgcn.progress import Progress, silent
 from qgcn.reproduction.cells import Cell
 from qgcn.reproduction.measuring import measure
-from qgcn.reproduction.store import Append, Line, Store
+from qgcn.reproduction.store import Line, Store
 
 __all__ = ["Done", "Limits", "Work", "estimate", "missing", "run"]
 
@@ -96,7 +97,8 @@ def run(
         seeds: Seeds of each.
         store: Where lines are found and written.
         limits: Processes, time and device.
-        done: Called with each line that is written.
+        done: Called with each line that is written, and with ``failed`` where there is none: such a cell is left out, until the
+            next run.
         progress: Progress callback.
 
     Raises:
@@ -109,15 +111,20 @@ def run(
         total = len(missing(cells, seeds, store))
         pool = stack.enter_context(_workers(limits.jobs)) if limits.jobs > 1 else None
         for work, line in _measured(cells, seeds, store, limits, pool, until):
-            _write(writers, work, line)
-            written += 1
+            if "failed" not in line:
+                writers[work.cell.table](work.cell, work.seed, line)
+                written += 1
             done(work, line)
             progress("measuring", written, max(total, written), work.name)
     return written
 
 
-def _write(writers: dict[str, Append], work: Work, line: Line) -> None:
-    writers[work.cell.table](work.cell, work.seed, line)
+def _attempt(cell: Cell, seed: int, device: str, scratch: Path) -> Line:
+    """Measure a seed of a cell; what a machine cannot do, such as for lack of memory, is told under ``failed``."""
+    try:
+        return measure(cell, seed, device, scratch)
+    except (RuntimeError, MemoryError) as error:
+        return {"failed": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
 
 
 def _measured(
@@ -131,8 +138,9 @@ def _measured(
     """Measure what is missing, and whatever that makes possible; lines must be written before the next one is asked for."""
     scratch = store.folder / SCRATCH
     busy: dict[Future[Line], Work] = {}
+    failed: set[tuple[str, int]] = set()
     while True:
-        going = {(work.cell.hash, work.seed) for work in busy.values()}
+        going = failed | {(work.cell.hash, work.seed) for work in busy.values()}
         left = [work for work in missing(cells, seeds, store) if (work.cell.hash, work.seed) not in going]
         left = left if time.monotonic() < until else []
         alone = next((work for work in left if work.cell.kind == "timing"), None)
@@ -140,10 +148,12 @@ def _measured(
             if not left:
                 return
             work = left[0] if pool is None else alone or left[0]
-            yield work, measure(work.cell, work.seed, limits.device, scratch)
+            line = _attempt(work.cell, work.seed, limits.device, scratch)
+            failed |= {(work.cell.hash, work.seed)} if "failed" in line else set()
+            yield work, line
             continue
         for work in left[: limits.jobs - len(busy)] if alone is None else []:
-            busy[pool.submit(measure, work.cell, work.seed, limits.device, scratch)] = work
+            busy[pool.submit(_attempt, work.cell, work.seed, limits.device, scratch)] = work
         if not busy:
             return
         finished, _ = wait(busy, return_when=FIRST_COMPLETED)
@@ -153,6 +163,7 @@ def _measured(
                 line = future.result()
             except BrokenProcessPool:
                 raise RuntimeError(f"a worker was killed, perhaps for lack of memory, near {work.name}") from None
+            failed |= {(work.cell.hash, work.seed)} if "failed" in line else set()
             yield work, line
 
 
