@@ -101,10 +101,12 @@ def _problem(config: Config) -> Task[Any]:
 
 def _started(cell: Cell, seed: int, device: str, scratch: Path) -> str | None:
     """Return the folder of the run that a cell starts from, trained now unless it is there; ``None`` if it starts from none."""
+    from qgcn import __version__
+
     if not cell.start:
         return None
     config = cell.start_config(seed, device)
-    folder = scratch / digest(config.model_dump(exclude={"device"}))
+    folder = scratch / digest(config.model_dump(exclude={"device"}) | {"version": __version__})
     scratch.mkdir(parents=True, exist_ok=True)
     while True:
         try:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import torch
 
+from qgcn.caches import user_cache
 from qgcn.progress import Progress, silent
 from qgcn.reproduction.cells import Cell
 from qgcn.reproduction.measuring import measure
@@ -24,8 +25,8 @@ __all__ = ["Done", "Limits", "Work", "estimate", "missing", "run"]
 
 BLOCKS = (0, 1, 3, 5, 10)
 """Seeds from each of these on to the next are measured for all cells before later ones are."""
-SCRATCH = ".pretrained"
-"""Folder, beside the results, of runs that others start from."""
+SCRATCH = "pretrained"
+"""Folder, in the user's cache, of runs that others start from."""
 Done = Callable[["Work", Line], None]
 
 
@@ -136,7 +137,7 @@ def _measured(
     until: float,
 ) -> Iterator[tuple[Work, Line]]:
     """Measure what is missing, and whatever that makes possible; lines must be written before the next one is asked for."""
-    scratch = store.folder / SCRATCH
+    scratch = user_cache() / SCRATCH
     busy: dict[Future[Line], Work] = {}
     failed: set[tuple[str, int]] = set()
     while True:
