@@ -32,8 +32,8 @@ def test_graphs_and_settings_can_be_picked(command, here):
 
 def test_names_of_settings_may_hold_a_star(command, here):
     given = ("reproduce", "table2", "--plan", "--results", "lines", "--seeds", "1", "--data", "cora", "--setting")
-    counts = [int(command.works(*given, name).split()[0]) for name in ("ours", "ours; *", "ours; plain *", "paper")]
-    assert counts == [39, 30, 9, 39 + 26 * 6]
+    counts = [int(command.works(*given, name).split()[0]) for name in ("ours", "ours; *", "ours; plain *", "code", "paper")]
+    assert counts == [39, 30, 9, 26 + 26 * 6, 39 + 26 * 6]
 
 
 def test_a_plan_measures_nothing(command, here):

@@ -12,15 +12,22 @@ Q14_2 = next(method for method in NETWORKS if method.space == "Q14,2")
 def test_settings_are_those_of_a_config(task, method):
     assert Config.checked(settings.ours(task, method, "cora")).blend is False
     for point in settings.points(3):
-        config = Config.checked(settings.paper(task, method, "airport") | point)
-        assert config.degree_features
-        assert config.edge_dropout == 0
+        for made in (settings.paper, settings.code):
+            config = Config.checked(made(task, method, "airport") | point)
+            assert config.degree_features
+            assert config.edge_dropout == 0
 
 
 def test_the_papers_own_network_is_algorithm_1():
     config = Config.checked(settings.paper("links", Q14_2, "cora"))
     assert (config.aggregation, config.projection, config.perturbation, config.decoder) == ("sum", True, 0.02, "distance")
     assert config.beta == -1
+
+
+def test_the_published_code_takes_the_mean_and_squares_distances():
+    config = Config.checked(settings.code("links", Q14_2, "cora"))
+    assert (config.aggregation, config.projection, config.decoder, config.beta) == ("mean", False, "squared-distance", -1)
+    assert Config.checked(settings.code("classification", Q14_2, "cora")).head == "linear"
 
 
 def test_networks_without_a_graph_have_no_aggregation():

@@ -13,12 +13,19 @@ from qgcn.reproduction.statistics import paired
 from qgcn.reproduction.store import Line, Store
 from qgcn.reproduction.tables import ABLATED, ABLATED_MAP, FULL, TIMED_SETTINGS, Scale, cells_of
 
-__all__ = ["Results", "blocks_of"]
+__all__ = ["MAP_SETTINGS", "Results", "blocks_of"]
 
 Scores = dict[int, float]
 """Scores by seed, in per cent."""
 Key = tuple[str, str, str, str, str]
 MISSING = "—"
+MAP_SETTINGS = {
+    "shallow": "shallow",
+    "network": "network, neighbours",
+    "objective": "network, paper",
+    "paper": "Algorithm 1, paper",
+}
+"""Settings of Table 1, by the names of its blocks."""
 NEAR = 0.002
 """Difference of two shares beyond which the printed one is shown, too."""
 _HEADERS = {
@@ -71,18 +78,18 @@ def blocks_of(store: Store, scale: Scale = FULL) -> dict[str, Callable[[], str]]
 
     results = Results(store, scale)
     found: dict[str, Callable[[], str]] = {}
-    for name, setting in (("shallow", "shallow"), ("network", "network, neighbours"), ("paper", "network, paper")):
+    for name, setting in MAP_SETTINGS.items():
         graphs = scale.of("table1", RECONSTRUCTED)
         rows = partial(_grid, results, "table1", "reconstruction", RECONSTRUCTING, graphs, setting)
         found[f"table1-{name}"] = rows
         found[f"figure2-{name}"] = partial(_signatures, results, graphs, setting)
     for part, title in (("leak-free", "links"), ("hgcn", "hgcn"), ("classification", "classes")):
         graphs = scale.of("table2", CLASSES)
-        for setting in ("ours", "paper"):
+        for setting in ("ours", "paper") if title == "hgcn" else ("ours", "code", "paper"):
             found[f"table2-{title}-{setting}"] = partial(_grid, results, "table2", part, NETWORKS, graphs, setting)
     for part, title in (("leak-free", "links"), ("classification", "classes")):
         found[f"table2-{title}-searched"] = partial(_searched, results, part, scale.of("table2", CLASSES))
-    for setting in ("ours", "paper"):
+    for setting in ("ours", "code", "paper"):
         graphs = scale.of("table3", ("pubmed", "citeseer", "cora"))
         found[f"table3-{setting}"] = partial(_grid, results, "table3", "classification", PERCEPTRONS, graphs, setting)
     deviations = (("table1", "table1", "reconstruction"), ("table2-links", "table2", "links"))
@@ -161,7 +168,7 @@ def _searched(results: Results, part: str, graphs: Sequence[str]) -> str:
 
 def _deviations(results: Results, table: str, task: str, methods: Sequence[Method], graphs: Sequence[str]) -> str:
     """Render what each of the paper's choices changes, alone, seed by seed."""
-    base = "plain network" if table == "table1" else "ours"
+    base = MAP_SETTINGS["network"] if table == "table1" else "ours"
     part = "leak-free" if task == "links" else task
     rows = []
     for change in ABLATIONS[task]:

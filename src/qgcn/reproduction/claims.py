@@ -36,9 +36,14 @@ SINGLE = tuple(method for method in BASELINES if "x" not in method.space)
 PRODUCTS = tuple(method for method in BASELINES if "x" in method.space)
 MAP_Q = tuple(method for method in RECONSTRUCTING if method.is_indefinite)
 Q_NN = tuple(method for method in PERCEPTRONS if method.is_indefinite)
-RECIPES = (("shallow", "our recipe"), ("network, neighbours", "network, our objective"), ("network, paper", "paper's own"))
+RECIPES = (
+    ("shallow", "our recipe"),
+    ("network, neighbours", "network, our objective"),
+    ("network, paper", "network, paper's objective"),
+    ("Algorithm 1, paper", "paper's own"),
+)
 PARTS = {("table2", "leak-free"): ", links", ("table2", "classification"): ", classes"}
-SETTINGS = (("ours", "our settings"), ("paper", "paper's own settings"))
+SETTINGS = (("ours", "our settings"), ("code", "published code's settings"), ("paper", "paper's own settings"))
 
 
 class Evidence(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qgcn.progress import Progress, silent
-from qgcn.reproduction.blocks import Results
+from qgcn.reproduction.blocks import MAP_SETTINGS, Results
 from qgcn.reproduction.paper import RECONSTRUCTED, SIGNATURES, TITLES
 from qgcn.reproduction.store import Store
 from qgcn.reproduction.tables import Scale, cells_of
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURES", "draw"]
 
-SETTINGS = (("shallow", "shallow"), ("network", "network, neighbours"), ("paper", "network, paper"))
 PROJECTED = ("pubmed", "cora")
 TRAINED = "figure3"
 """The figure that trains models of its own."""
@@ -62,7 +61,7 @@ def _against_time(store: Store, scale: Scale, _progress: Progress) -> "dict[str,
     from qgcn.viz.figures import map_against_time
 
     results, found = Results(store, scale, ("table1",)), dict[str, Any]()
-    for name, setting in SETTINGS:
+    for name, setting in MAP_SETTINGS.items():
         scores: dict[str, dict[int, list[float]]] = {}
         for data in scale.of("table1", RECONSTRUCTED):
             for t, method in enumerate(SIGNATURES, 1):

@@ -1,4 +1,4 @@
-"""Settings of the cells: the paper's own, ours, and ours with one of the paper's choices at a time."""
+"""Settings of the cells: ours, those of the published code, the paper's own, and ours with one of the paper's choices."""
 
 import itertools
 import random
@@ -10,6 +10,7 @@ from qgcn.reproduction.paper import Method
 __all__ = [
     "ABLATIONS",
     "GRID",
+    "code",
     "network_of_reconstruction",
     "ours",
     "paper",
@@ -64,6 +65,18 @@ def paper(task: str, method: Method, data: str) -> dict[str, Any]:
     return found
 
 
+def code(task: str, method: Method, data: str) -> dict[str, Any]:
+    """Return the settings of the published code, but for those of the paper's grid.
+
+    It enters a space by the exponential map, takes the mean of neighbours, squares distances, and starts at curvature -1.
+    """
+    found = _base(task, method, data) | ALONE | {"lr": 0.01, "curvature_lr": 0.0001, "edge_dropout": 0.0}
+    found |= {"links": {}, "classification": {"head": "linear", "ties": "first"}}[task]
+    if method.model in ("qgcn", "hgcn", "kappa-gcn", "gcn"):
+        found["aggregation"] = "mean"
+    return found | ({"beta": -1.0} if method.is_indefinite else {})
+
+
 def points(count: int) -> list[dict[str, Any]]:
     """Return so many points of the paper's grid, the same for every method; dropout is that of features, too.
 
@@ -116,9 +129,7 @@ def shallow(space: str, data: str) -> dict[str, Any]:
 
 
 def network_of_reconstruction(method: Method, data: str, objective: str) -> dict[str, Any]:
-    """Return the paper's network of reconstruction: two layers on one-hot features, the mean of both layers' outputs.
-
-    A Q is entered by Algorithm 1 and aggregates by the plain sum of Eq. 6, the other spaces aggregate as GCN does.
+    """Return the network of reconstruction by the paper's text: a Q is entered by Algorithm 1 and adds up neighbours (Eq. 6).
 
     Args:
         method: The row.
@@ -129,7 +140,10 @@ def network_of_reconstruction(method: Method, data: str, objective: str) -> dict
 
 
 def plain_network(method: Method, data: str, objective: str) -> dict[str, Any]:
-    """Return the network of reconstruction as our encoders are: the symmetric aggregation for every space."""
+    """Return the network of reconstruction by the published code, the same for every space.
+
+    Two layers on one-hot features, symmetric aggregation, the mean of both layers' outputs.
+    """
     found = _base("reconstruction", method, data) | {"objective": objective}
     found |= {"layers": 2, "skip": True, "epochs": 500, "eval_every": 50}
     return found | {"lr": 0.01, "curvature_lr": 0.0001, "adam_decay": 0.999, "schedule": "constant"}
