@@ -5,8 +5,8 @@
     python experiments/searched.py table
 
 ``search`` makes the same number of trials for every model and space of a problem, see ``qgcn sweep``; one process a problem.
-``score`` trains what was chosen with ten seeds, or as many as asked for, a line of ``results/searched.jsonl`` each. ``keep`` packs trials
-into ``results/searched-trials.jsonl.gz``. What is there is not computed again.
+``score`` trains what was chosen with ten seeds, or as many as asked for; one line of ``results/searched.jsonl`` for each.
+``keep`` packs all trials into ``results/searched-trials.jsonl.gz``. What is there is not computed again.
 """
 
 import argparse
