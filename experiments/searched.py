@@ -1,12 +1,12 @@
-"""Models with equal rights: one search for each on validation, then ten seeds of what it chose on the test.
+"""Models with equal rights: one search for each on validation, then several seeds of what it chose on the test.
 
     QGCN_DATA=... python experiments/searched.py search --problems cora-links cora-classes --jobs 2 --trials 10 --folder sweeps
     QGCN_DATA=... python experiments/searched.py score --folder sweeps --jobs 2
     python experiments/searched.py table
 
 ``search`` makes the same number of trials for every model and space of a problem, see ``qgcn sweep``; one process a problem.
-``score`` trains what was chosen with ten seeds, a line of ``results/searched.jsonl`` for each seed. ``keep`` packs all trials
-into ``results/searched-trials.jsonl.gz``. What is there is not computed again.
+``score`` trains what was chosen with ten seeds, or as many as asked for; one line of ``results/searched.jsonl`` for each.
+``keep`` packs all trials into ``results/searched-trials.jsonl.gz``. What is there is not computed again.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -23,43 +24,50 @@ RESULTS = Path(__file__).parent / "results" / "searched.jsonl"
 TRIALS = RESULTS.with_name("searched-trials.jsonl.gz")
 SEEDS = 10
 GRAPHS = ("cora", "citeseer", "pubmed", "airport")
-LINKS = {"task": "links", "decoder": "network", "epochs": 300, "patience": 60, "eval_every": 10}
+LINKS = {"task": "links", "decoder": "network", "weight_decay": 0.0, "epochs": 300, "patience": 60, "eval_every": 10}
 HITS = LINKS | {"val": 0.1, "test": 0.2, "select": "hits@100"}
 CLASSES = {"task": "classification"}
 PROBLEMS: dict[str, dict[str, Any]] = (
-    {f"{graph}-links": LINKS | {"data": graph} for graph in GRAPHS}
-    | {f"{graph}-hits": HITS | {"data": graph} for graph in GRAPHS[:3]}
-    | {f"{graph}-classes": CLASSES | {"data": graph} for graph in GRAPHS}
+    {f"{graph}-links": LINKS | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
+    | {f"{graph}-hits": HITS | {"data": graph, "row_normalize": True} for graph in GRAPHS[:3]}
+    | {f"{graph}-classes": CLASSES | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
 )
 """Settings that are not searched, by the name of the problem."""
-WIDE = ("propagation:Q128,128", "propagation:E256", "propagation:H256", "propagation:S256", "qgcn:Q128,128", "qgcn:E256")
-NARROW = ("deep:Q32,32", "deep:E64", "deep:H64", "deep:S64", "propagation:Q32,32", "propagation:E64", "qgcn:Q8,8", "qgcn:E16")
+SEARCHED = {
+    "links": ("lr", "dropout", "feature_dropout", "edge_dropout", "aggregation", "layers", "steps"),
+    "classification": ("lr", "dropout", "feature_dropout", "edge_dropout", "weight_decay", "aggregation", "layers", "steps"),
+}
+"""Settings that are searched, as far as a model has them."""
+OURS = {
+    "links": ("propagation:Q{half},{half}", "propagation:E{whole}", "qgcn:E{whole}"),
+    "classification": (
+        "propagation:Q{half},{half}",
+        "propagation:E{whole}",
+        "deep:Q{half},{half}",
+        "deep:E{whole}",
+        "qgcn:Q8,8",
+        "qgcn:E16",
+    ),
+}
 PEERS = ("gcn", "gat", "sage", "sgc")
 KEYS = ("problem", "model", "space")
 
 
 def candidates(problem: str) -> list[Any]:
-    """Return the models and spaces of a problem; hidden layers are as wide as the embedding unless the search widens them."""
+    """Return the models and spaces of a problem: all as wide, hidden layers as wide as the embedding."""
     from qgcn.sweeping import parse_candidate
 
-    wide = not problem.endswith("-classes")
-    names = [*(WIDE if wide else NARROW), *(f"{peer}:{'E256' if wide else 'E64'}" for peer in PEERS)]
-    found = []
-    for name in names:
-        model, _, space = name.partition(":")
-        layered = {"hidden": space} if model in ("qgcn", *PEERS) and space not in ("Q8,8", "E16") else {}
-        if wide:
-            layered["activation"] = "relu" if model in ("qgcn", *PEERS[:3]) else None
-        fixed = PROBLEMS[problem] | {"yardsticks": False, "seeds": 2} | {key: value for key, value in layered.items() if value}
-        found.append(parse_candidate(name, fixed))
-    return found
+    fixed = PROBLEMS[problem] | {"yardsticks": False, "seeds": 2}
+    task, whole = fixed["task"], 64 if fixed["task"] == "classification" else 128 if fixed["data"] == "pubmed" else 256
+    named = [name.format(half=whole // 2, whole=whole) for name in OURS[task]] + [f"{peer}:E{whole}" for peer in PEERS]
+    return [replace(parse_candidate(name, fixed), only=SEARCHED[task]) for name in named]
 
 
 def search(problem: str, folder: Path, trials: int, jobs: int, device: str) -> None:
     """Make the trials of a problem that are missing."""
     from qgcn.sweeping import Sweep
 
-    made = [type(each)(each.model, each.space, each.fixed | {"device": device}) for each in candidates(problem)]
+    made = [replace(each, fixed=each.fixed | {"device": device}) for each in candidates(problem)]
     Sweep(made, folder / problem, trials=trials, jobs=jobs).run()
 
 
@@ -75,7 +83,7 @@ def chosen(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def score(job: tuple[dict[str, Any], str]) -> list[dict[str, Any]]:
+def score(job: tuple[dict[str, Any], str, int]) -> list[dict[str, Any]]:
     """Train what was chosen with all seeds; return a line for each."""
     import torch
 
@@ -83,14 +91,14 @@ def score(job: tuple[dict[str, Any], str]) -> list[dict[str, Any]]:
     from qgcn.training import Config, Run
 
     torch.set_num_threads(1)
-    case, device = job
+    case, device, seeds = job
     began = time.monotonic()
     try:
-        run = Run(Config.checked(case["settings"] | {"seed": 0, "seeds": SEEDS, "device": device, "yardsticks": False}))
+        run = Run(Config.checked(case["settings"] | {"seed": 0, "seeds": seeds, "device": device, "yardsticks": False}))
         run.train()
     except ValueError as error:  # diverged
         return [case | {"seed": 0, "error": str(error)}]
-    about = {"seconds": round((time.monotonic() - began) / SEEDS, 2), "version": __version__, "torch": torch.__version__}
+    about = {"seconds": round((time.monotonic() - began) / seeds, 2), "version": __version__, "torch": torch.__version__}
     kept = ("seed", "best_epoch", "val", "test", "network")
     return [case | {key: each[key] for key in kept if key in each} | about for each in run.results]
 
@@ -125,6 +133,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2, help="processes, of each problem for a search")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--models", nargs="+", help="models to be scored (default: all)")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of a score")
     parser.add_argument("--limit", type=float, default=float("inf"), help="stop scoring after so many seconds")
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
@@ -139,7 +149,10 @@ def main() -> None:
     elif asked.action == "score":
         done = {tuple(line[key] for key in KEYS) for line in _lines(asked.out)}
         left = [case for case in chosen(asked.folder) if tuple(case[key] for key in KEYS) not in done]
-        jobs, began = [(case, asked.device) for case in left if case["problem"] in asked.problems], time.monotonic()
+        left = [
+            case for case in left if case["problem"] in asked.problems and case["model"] in (asked.models or [case["model"]])
+        ]
+        jobs, began = [(case, asked.device, asked.seeds) for case in left], time.monotonic()
         with context.Pool(asked.jobs) as pool:
             for found in pool.imap_unordered(score, jobs):
                 with asked.out.open("a") as file:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from qgcn.geometry.ambient import check, magnitude, square
+from qgcn.geometry.ambient import beta_shape, check, magnitude, square
 from qgcn.geometry.batch import stacked, under_vmap
 from qgcn.numerics import apply, circle_root, cosh_sinhc_root, limits, safe_norm, transformed
 
@@ -43,8 +43,7 @@ def _fold0(u: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
     zero = torch.zeros_like(u[..., :1])
     if time_dim == 1:
         folded: Tensor = torch.cat((zero, u[..., 1:]), dim=-1) if transformed() else _WithoutFirst.apply(u)  # type: ignore[no-untyped-call]
-        size = beta if isinstance(beta, Tensor) else magnitude(beta, u)
-        return folded.expand(torch.broadcast_shapes(folded.shape, size.shape))
+        return folded.expand(torch.broadcast_shapes(folded.shape, beta_shape(beta)))
     _, turn, space = _parts(u, time_dim)
     length = safe_norm(turn)
     circle = 2 * math.pi * magnitude(beta, u).sqrt()

@@ -23,7 +23,7 @@ from qgcn.tasks.insights import Column, Quality, auc_by_degree
 from qgcn.tasks.link_predictor import LinkPredictor
 from qgcn.tasks.link_terms import Choice, LinkTerms
 from qgcn.tasks.predictor import Predictor
-from qgcn.tasks.ranges import NETWORK, Range
+from qgcn.tasks.ranges import NETWORK, Interval, Range
 from qgcn.tasks.ranges import Choice as Values
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Rung, Scores, Split, Task
@@ -98,7 +98,9 @@ class LinkPrediction(Task[LinkConfig]):
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2))
 
     search: ClassVar[tuple[Range, ...]] = (
-        *NETWORK,
+        *(each for each in NETWORK if each.name not in ("lr", "layers")),
+        Interval("lr", 0.001, 0.02, log=True),  # wide networks with a decoder of their own diverge above
+        Values("layers", (1, 2, 3)),
         Values("one_hot", (False, True)),
         Values("decoder", PAIR_DECODERS),
     )

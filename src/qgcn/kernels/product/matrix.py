@@ -189,8 +189,16 @@ class SparseMatrix:
     def block_diagonal(self, count: int) -> "SparseMatrix":
         """Return ``count`` copies along the diagonal; remembered."""
         if count not in self._blocks:
-            self._blocks[count] = self.sharing(self.structure.repeated(count), self.values.repeat(count))
+            made = self.sharing(self.structure.repeated(count), self.values.repeat(count))
+            made._symmetric_as = self  # asking the values would make a step wait for the device
+            self._blocks[count] = made
         return self._blocks[count]
+
+    def blocks_of(self, values: Tensor) -> "SparseMatrix":
+        """Return copies with values of their own, shape ``(K, nnz)``, along the diagonal; taken for not symmetric."""
+        made = self.sharing(self.structure.repeated(len(values)), values.flatten())
+        made._symmetric_as = False
+        return made
 
     # --- other matrices of it ----------------------------------------------------------------------------------------------
 
