@@ -21,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import boundary
+import dimensions
 import encoders
 import frontier
 import searched
@@ -231,8 +232,8 @@ def tables() -> dict[str, Callable[[], str]]:
     found["encoders"] = lambda: printed(lambda: encoders.table(lines_of("encoders")))
     found["choice"] = lambda: printed(lambda: signature.table(HERE / "signature"))
     found["choice-by-coordinates"] = lambda: printed(lambda: signature.table(HERE / "signature" / "by-coordinates"))
-    if searched.RESULTS.is_file():
-        found["searched"] = lambda: printed(lambda: searched.table(lines_of("searched")))
+    found["searched"] = lambda: printed(lambda: searched.table(lines_of("searched")))
+    found["dimensions"] = lambda: printed(lambda: dimensions.table(lines_of("dimensions")))
     found |= {f"defaults-{task}": partial(defaults, task) for task in ("links", "classification", "reconstruction")}
     found["yardsticks-links"] = partial(yardsticks, "links", links, {name: name for name in LINK_YARDSTICKS})
     found["yardsticks-classes"] = partial(
