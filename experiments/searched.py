@@ -104,16 +104,24 @@ def score(job: tuple[dict[str, Any], str, int]) -> list[dict[str, Any]]:
 
 
 def table(lines: list[dict[str, Any]]) -> None:
-    """Print test scores, one row for each model and space, one column for each problem."""
+    """Print test scores, one row for each model and kind of space, one column for each problem."""
     cells: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for line in lines:
         if "error" not in line:
-            cells[line["model"], line["space"]][line["problem"]].append(100 * line["test"][_metric(line["problem"])])
+            kind = "Q, half times" if line["space"].startswith("Q") else "E"
+            cells[line["model"], kind][line["problem"]].append(100 * line["test"][_metric(line["problem"])])
     problems = [problem for problem in PROBLEMS if any(problem in row for row in cells.values())]
     print(f"| model | space | {' | '.join(problems)} |\n| --- | --- |{' ---: |' * len(problems)}")
-    for (model, space), row in cells.items():
-        shown = [f"{mean(found):.2f} ± {stdev(found):.2f}" if len(found := row[each]) > 1 else "" for each in problems]
-        print(f"| {model} | {space} | {' | '.join(shown)} |")
+    rows = sorted(cells.items(), key=lambda row: (row[0][0] in PEERS, row[0][0] != "propagation", row[0]))
+    for (model, kind), row in rows:
+        print(f"| {model} | {kind} | {' | '.join(_shown(row[each]) for each in problems)} |")
+
+
+def _shown(scores: list[float]) -> str:
+    if not scores:
+        return ""
+    told = f"{mean(scores):.2f}" + (f" ± {stdev(scores):.2f}" if len(scores) > 1 else "")
+    return told if len(scores) == SEEDS else f"{told} ({len(scores)})"
 
 
 def _metric(problem: str) -> str:
