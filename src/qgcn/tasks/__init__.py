@@ -1,8 +1,9 @@
-"""Tasks: node classification, link prediction, graph reconstruction, and what a task of one's own builds on."""
+"""Tasks: node classification, link prediction, graph reconstruction, entailment, and what a task of one's own builds on."""
 
 from qgcn.tasks.batches import Batch, FullBatch, Loader, Randomness
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
+from qgcn.tasks.entailment import Entailment, EntailmentPredictor
 from qgcn.tasks.links import LinkPrediction, LinkPredictor
 from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.reconstruction import Reconstruction, Reconstructor
@@ -13,6 +14,8 @@ __all__ = [
     "TASKS",
     "Batch",
     "Config",
+    "Entailment",
+    "EntailmentPredictor",
     "FullBatch",
     "LinkPrediction",
     "LinkPredictor",
