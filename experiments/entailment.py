@@ -33,7 +33,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "shadow H10": {"cone": "shadow", "space": "H{0}"},
 }
 """Cone and space by name; {0} stands for the dimension, {1} for one less."""
-EXTRA: tuple[dict[str, Any], ...] = ({"adam_decay": 0.9}, {"adam_decay": 0.999}, {"lr": 0.5}, {"compose": True})
+EXTRA: tuple[dict[str, Any], ...] = ({"negatives": 2}, {"negatives": 20}, {"lr": 0.5}, {"compose": True})
 """Further settings of flat spacetime; composed pairs are there to compare, and never chosen."""
 CURVED = ("light M1xH9", "light dS10", "light AdS10", "light M1xS9")
 
@@ -50,22 +50,14 @@ def grid(model: str, epochs: int, few: bool) -> list[dict[str, Any]]:
     base = {"epochs": epochs, "eval_every": max(1, epochs // 10)}
     if few:
         return [base]
-    found = [
-        base | {"lr": lr, "negative_weight": weight, "negatives": count}
-        for lr, weight, count in (
-            (0.05, 2.0, 5),
-            (0.1, 2.0, 5),
-            (0.2, 2.0, 5),
-            (0.1, 0.5, 5),
-            (0.1, 6.0, 5),
-            (0.1, 4.0, 20),
-        )
-    ]
-    found.append(base | {"lr": 0.1, "objective": "hinge", "negative_weight": 2.0})
+    tried = ((0.1, 0.03, 0.9), (0.1, 0.01, 0.9), (0.1, 0.1, 0.9), (0.1, 0.003, 0.9), (0.05, 0.03, 0.9), (0.2, 0.03, 0.9))
+    tried += ((0.1, 0.03, 0.5), (0.1, 0.3, 0.9), (0.1, 2.0, 0.99))
+    found = [base | {"lr": lr, "negative_weight": weight, "adam_decay": decay} for lr, weight, decay in tried]
+    found.append(base | {"objective": "hinge", "negative_weight": 0.1})
     if model in CURVED:
-        found += [base | {"lr": 0.1, "beta": beta, "curvature_lr": 0.01} for beta in (-0.1, -10.0, -100.0)]
+        found += [base | {"beta": beta, "curvature_lr": 0.01} for beta in (-0.1, -10.0, -100.0)]
     if model == "light M10":
-        found += [base | {"lr": 0.1} | change for change in EXTRA] + [base | {"lr": 0.1, "epochs": 3 * epochs}]
+        found += [base | change for change in EXTRA] + [base | {"epochs": 3 * epochs}]
     return found
 
 

