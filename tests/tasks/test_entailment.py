@@ -43,6 +43,15 @@ def test_training_sees_no_held_out_pair_and_no_implied_negative():
     assert torch.equal(again[0], ends)
 
 
+def test_training_pairs_alone_may_be_spared():
+    task = Entailment.of(graph(), spare="trained")
+    ends, counts = task.draw(generator(0))
+    above = task.pairs[0].expand_as(ends[0])
+    drawn = pairs_of(torch.stack((above[counts], ends[0][counts])))
+    assert not drawn & pairs_of(task.pairs)
+    assert drawn & pairs_of(transitive_closure(tree(), task.num_nodes))  # implied pairs are negatives then
+
+
 def test_composed_pairs_are_all_that_training_implies():
     task = Entailment.of(graph(), compose=True)
     assert pairs_of(task.pairs) == pairs_of(transitive_closure(tree(), task.num_nodes))
@@ -60,6 +69,32 @@ def test_every_cone_learns(cone, space, objective):
     )
     assert losses[-1][0] < 0.9 * losses[0][0]
     assert 0.2 < float(trainer.best_score[0]) <= 1
+
+
+@pytest.mark.parametrize(
+    ("model", "space", "cone"),
+    [
+        ("qgcn", "M4", "light"),
+        ("qgcn", "AdS4", "light"),
+        ("qgcn", "M1xH3", "light"),
+        ("gcn", "E4", "order"),
+        ("hgcn", "H4", "shadow"),
+    ],
+)
+def test_networks_entail(model, space, cone):
+    """A network sees training pairs alone; its parameters get finite gradients."""
+    given = graph()
+    given.x = torch.randn(given.num_nodes, 5, generator=generator(1))
+    torch.manual_seed(0)
+    task = Entailment.of(given, model=model, space=space, cone=cone)
+    predictor = task.build_predictor()
+    loss = predictor("loss", *batch_of(task))
+    loss.backward()
+    assert all(bool(each.grad.isfinite().all()) for each in predictor.parameters() if each.grad is not None)
+    score = task.selection(predictor.eval()("predict", task.x, task.graph, *task.targets("val")), predictor.space)
+    assert score.dtype == torch.float64
+    assert 0 <= score <= 1
+    assert task.graph.edge_index.shape[1] in (120, 241)  # with a loop at each node, or without
 
 
 def test_a_tree_is_read_off_the_light_cone():

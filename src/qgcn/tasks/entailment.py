@@ -45,6 +45,10 @@ class EntailmentConfig(Config):
     val: float = Field(0.05, gt=0, lt=1, description="Share of the implied pairs kept for validation.")
     test: float = Field(0.05, gt=0, lt=1, description="Share of the implied pairs kept for the test.")
     compose: bool = Field(False, description="Train on all pairs that training pairs imply, too: edges after edges.")
+    spare: Literal["implied", "trained"] = Field(
+        "implied",
+        description="Pairs that are never drawn as negatives: all that training pairs imply, or training pairs alone.",
+    )
     cone: Literal["light", "order", "hyperbolic", "shadow"] = Field(
         "light",
         description="Read a pair off the light cone of a spacetime (M10, AdS10, dS10, M1xH9, ...), the order of coordinates "
@@ -201,6 +205,8 @@ class Entailment(Task[EntailmentConfig]):
         closure = transitive_closure(self.split["train"], self.num_nodes)
         self.pairs = (closure if self.config.compose else self.split["train"]).to(self.device)
         self._implied = (closure[0] * self.num_nodes + closure[1]).to(self.device)
+        trained = (self.pairs[0] * self.num_nodes + self.pairs[1]).sort().values
+        self._spared = self._implied if self.config.spare == "implied" else trained
         self._scored = {
             part: torch.cat((self.split[part], self.split[f"{part}_negative"]), dim=1).to(self.device)
             for part in ("val", "test")
@@ -240,13 +246,13 @@ class Entailment(Task[EntailmentConfig]):
         return points[self.origin.places.to(points.device)]
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Draw other descendants and other ancestors for each training pair; mark those that are not implied."""
+        """Draw other descendants and other ancestors for each training pair; mark those that count as negatives."""
         count, pairs = self.config.negatives, self.pairs
         ends = torch.randint(self.num_nodes, (2, count, pairs.shape[1]), generator=generator, device=self.device)
         keys = pairs[0] * self.num_nodes + ends[0]
-        place = torch.searchsorted(self._implied, keys)
-        implied = self._implied[place.minimum(torch.tensor(len(self._implied) - 1, device=self.device))] == keys
-        return ends, ~(implied | (ends[0] == pairs[0]))
+        place = torch.searchsorted(self._spared, keys)
+        spared = self._spared[place.minimum(torch.tensor(len(self._spared) - 1, device=self.device))] == keys
+        return ends, ~(spared | (ends[0] == pairs[0]))
 
     def targets(self, split: Split) -> tuple[Tensor, ...]:
         """Return the training pairs; or the pairs of validation, before those of the test if these are asked for.
