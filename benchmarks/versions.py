@@ -3,12 +3,14 @@
     git worktree add ../before 60dd2ce
     QGCN_DATA=... python benchmarks/versions.py ../before/src src
     python benchmarks/versions.py ../before/src src --maps              # of 100,000 pairs of points; --maps plain, compiled
+    TRITON_INTERPRET=1 python benchmarks/versions.py ../before/src src --maps operations   # how many a map starts on a GPU
 
 Each version runs in a process of its own. A round is some epochs of one, then as many of the other, so that whatever else the
 machine does falls on both alike; which one begins changes from round to round. Shown is the median of the rounds' ratios, new
 over old, with its quartiles, of wall time and of processor time, and the ratio of the least processor times; below 1 the second
 version is faster. Data sets that are not found are left out. Maps run as they are used, ``plain`` in PyTorch alone, without
-C++, or ``compiled`` by PyTorch.
+C++, or ``compiled`` by PyTorch. ``operations`` are counted, not timed: those of PyTorch that are not views, and kernels of this
+package, which Triton's interpreter runs where there is no GPU.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 CASES: dict[str, tuple[dict[str, Any], int, int]] = {
@@ -44,6 +47,34 @@ MAP_CASES = [
 """A map, a space, a type, and whether the gradient is computed, too."""
 PAIRS, CALLS = 100_000, 3
 """Pairs of points, and calls of a round."""
+FEW_PAIRS = 2_000
+"""Pairs of points whose operations are counted."""
+NO_WORK = {
+    "alias",
+    "as_strided",
+    "detach",
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "expand",
+    "new_empty",
+    "permute",
+    "select",
+    "set_",
+}
+NO_WORK |= {
+    "slice",
+    "split",
+    "split_with_sizes",
+    "squeeze",
+    "t",
+    "transpose",
+    "unsqueeze",
+    "view",
+    "_unsafe_view",
+    "is_same_size",
+}
+"""Operations of PyTorch that start nothing on a GPU."""
 MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**34)}
 """Lets glibc keep freed memory: what asking the system for it takes changes from run to run, by more than versions differ."""
 
@@ -69,19 +100,17 @@ def epochs_of(case: str, device: str, threads: int) -> Callable[[], None]:
     return advance
 
 
-def calls_of(case: str, device: str, way: str, threads: int) -> Callable[[], None]:
-    """Return a function that calls a map as often as a round does, with the version that is imported."""
+def call_of(case: str, device: str, way: str, pairs: int) -> Callable[[], None]:
+    """Return a function that calls a map once, with the version that is imported."""
     import torch
 
     import qgcn
-    from qgcn.kernels import use_backend
 
-    torch.set_num_threads(threads)
     torch.manual_seed(0)
     name, space, dtype, passes = case.split(", ")
     manifold = qgcn.parse_space(space).to(device)
     point = {"dtype": getattr(torch, dtype), "device": device}
-    x, y = (torch.Tensor(manifold.projx(0.7 * torch.randn(PAIRS, 16, **point))) for _ in range(2))
+    x, y = (torch.Tensor(manifold.projx(0.7 * torch.randn(pairs, 16, **point))) for _ in range(2))
     u = manifold.proju(x, 0.1 * torch.randn_like(x))
     function, arguments = {
         "dist": (manifold.dist, (x, y)),
@@ -98,25 +127,74 @@ def calls_of(case: str, device: str, way: str, threads: int) -> Callable[[], Non
         function = torch.compile(function, fullgraph=True)
     weights = torch.randn_like(function(*arguments).detach())
 
+    def call() -> None:
+        result = function(*arguments)
+        if backward:
+            torch.autograd.grad(result, arguments, weights, allow_unused=True)
+
+    return call
+
+
+def calls_of(case: str, device: str, way: str, threads: int) -> Callable[[], None]:
+    """Return a function that calls a map as often as a round does."""
+    import torch
+
+    from qgcn.kernels import use_backend
+
+    torch.set_num_threads(threads)
+    call = call_of(case, device, way, PAIRS)
+
     def advance() -> None:
-        for _ in range(CALLS):
-            result = function(*arguments)
-            if backward:
-                torch.autograd.grad(result, arguments, weights, allow_unused=True)
+        with use_backend("eager") if way == "plain" else nullcontext():
+            for _ in range(CALLS):
+                call()
         if device == "cuda":
             torch.cuda.synchronize()
 
-    def plainly() -> None:
-        with use_backend("eager"):
-            advance()
+    return advance
 
-    return plainly if way == "plain" else advance
+
+def operations_of(case: str, device: str) -> int:
+    """Return how many operations and kernels a call of a map starts on a GPU, or would start."""
+    import triton
+    from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+    from qgcn.kernels import use_backend
+
+    started = []
+
+    class Counted(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            name = function._schema.name.partition("::")[2]
+            started.extend([] if name in NO_WORK else [name])
+            return function(*args, **(kwargs or {}))
+
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    runner = triton.runtime.interpreter.InterpretedFunction if interpreted else triton.runtime.jit.JITFunction
+    run = runner.run
+
+    def counted_run(*args: Any, **kwargs: Any) -> Any:
+        started.append("triton")
+        with _disable_current_modes():  # the interpreter copies with operations of PyTorch
+            return run(*args, **kwargs)
+
+    with use_backend("triton") if interpreted else nullcontext():
+        call = call_of(case, device, "used", FEW_PAIRS)
+        call()
+        runner.run = counted_run
+        with Counted():
+            call()
+    runner.run = run
+    return len(started)
 
 
 def work(device: str, way: str, threads: int) -> None:
     """Do a round of the case that a line names; answer with seconds of wall and processor time."""
     case, advance = "", lambda: None
     for line in sys.stdin:
+        if way == "operations":
+            print(json.dumps((operations_of(line.strip(), device), 0)), flush=True)
+            continue
         if line.strip() != case:
             case = line.strip()
             advance = epochs_of(case, device, threads) if case in CASES else calls_of(case, device, way, threads)
@@ -157,10 +235,13 @@ class Version:
         self.process.wait()
 
 
-def compare(case: str, versions: list[Version], rounds: int) -> str:
-    """Return the ratios of a case as a line."""
-    if None in [version.round(case) for version in versions]:
+def compare(case: str, versions: list[Version], rounds: int, way: str) -> str:
+    """Return the ratios of a case as a line; of ``operations`` their numbers."""
+    first = [version.round(case) for version in versions]
+    if None in first:
         return "left out: a version cannot run it here"
+    if way == "operations":
+        return f"{first[0][0]:4d} -> {first[1][0]:4d}"
     times = []
     for k in range(rounds):
         order = versions[:: 1 if k % 2 else -1]
@@ -184,7 +265,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--threads", type=int, default=2, help="of each version; 1 on a machine that others use, too")
-    parser.add_argument("--maps", nargs="?", const="used", choices=("used", "plain", "compiled"), help="maps, not epochs")
+    parser.add_argument(
+        "--maps", nargs="?", const="used", choices=("used", "plain", "compiled", "operations"), help="maps, not epochs"
+    )
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.work:
@@ -198,7 +281,7 @@ def main() -> None:
             continue
         if not given.maps or any(version.process.poll() is not None for version in versions) or not versions:
             versions = [Version(source, given.device, way, given.threads) for source in given.sources]
-        print(f"{case:40s} {compare(case, versions, given.rounds)}", flush=True)
+        print(f"{case:40s} {compare(case, versions, given.rounds, way)}", flush=True)
         if not given.maps:
             for version in versions:
                 version.stop()

@@ -52,7 +52,7 @@ def test_maps_agree_with_the_cpu(s, t, name):
 @pytest.mark.parametrize("t", [1, 3, 8])
 @pytest.mark.parametrize("name", [*NAMES, "pairwise_dist"])
 def test_maps_and_their_gradients_do_not_wait_for_the_device(name, t, never_waiting):
-    x, y = (each.cuda() for each in awkward_pairs(200, 8 - t, t, -0.7, torch.float32))
+    x, y = (each.cuda() for each in awkward_pairs(2000, 8 - t, t, -0.7, torch.float32))
     u = tangent(x.cpu(), -0.7, t).cuda()
     beta = torch.tensor(-0.7, dtype=torch.float64, device="cuda", requires_grad=True)
     leaves = [each.clone().requires_grad_() for each in (x, y, u)]

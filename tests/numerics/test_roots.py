@@ -55,6 +55,23 @@ def test_circle_root_has_derivatives_of_every_order():
     assert torch.autograd.gradgradcheck(numerics.circle_root, z)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cosh_sinhc_root_equals_both_functions_and_their_slopes(dtype):
+    z = torch.linspace(-90, 90, 1001, dtype=dtype)
+    z = torch.cat((z, torch.tensor([0.0, -0.0, 1e-30, -1e-30, 4.0, -4.0], dtype=dtype))).requires_grad_()
+    for mine, function in zip(numerics.cosh_sinhc_root(z), (numerics.cosh_root, numerics.sinhc_root), strict=True):
+        expected = function(z)
+        assert torch.equal(mine, expected)
+        slopes = (torch.autograd.grad(each.sum(), z, retain_graph=True)[0] for each in (mine, expected))
+        torch.testing.assert_close(*slopes, rtol=8 * ROUNDING[dtype], atol=ROUNDING[dtype])
+
+
+def test_cosh_sinhc_root_has_derivatives_of_every_order():
+    z = torch.tensor([-30.0, -4.1, -3.9, -0.5, -1e-4, 0.0, 1e-4, 0.5, 3.9, 4.1, 30.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(numerics.cosh_sinhc_root, z)
+    assert torch.autograd.gradgradcheck(numerics.cosh_sinhc_root, z)
+
+
 @pytest.mark.parametrize("function", [numerics.cosh_root, numerics.sinhc_root])
 def test_slopes_are_the_same_under_vmap(function):
     z = torch.tensor([-8.0, -0.3, 0.2, 5.0], dtype=torch.float64, requires_grad=True)

@@ -11,6 +11,13 @@ from qgcn.training.recording import WARM_STEPS, Recording
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 GRAPH = {"data": "ring-of-trees", "epochs": 40, "eval_every": 20}
+DROPPED = {"edge_dropout": 0.3, "dropout": 0.4, "feature_dropout": 0.2}
+NETWORKS = (
+    {"task": "links", "model": "propagation", "decoder": "network"},
+    {"task": "links", "model": "qgcn", "aggregation": "mean"},
+    {"task": "classification", "data": "stochastic-block", "model": "qgcn"},
+    {"task": "classification", "data": "stochastic-block", "model": "deep"},
+)
 SPACES = ("Q3,2", "H4", "S4", "E4", "H2xS2", "Q1,3", "Q4,1", "Q2,1xS2")
 
 
@@ -33,11 +40,25 @@ def test_recorded_steps_are_the_steps(space, monkeypatch):
     replay = torch.cuda.CUDAGraph.replay
     monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", lambda graph: replays.append(replay(graph)))
     recorded = learned(**settings).parameters
-    assert len(replays) == GRAPH["epochs"] - WARM_STEPS
+    assert len(replays) == GRAPH["epochs"] - WARM_STEPS - 1  # the first step shows what is dropped
     monkeypatch.setattr(Recording, "step", Recording._plainly)
     for name, parameter in learned(**settings).parameters.items():
         torch.testing.assert_close(recorded[name], parameter, rtol=1e-6, atol=1e-8)
-    assert len(replays) == GRAPH["epochs"] - WARM_STEPS
+    assert len(replays) == GRAPH["epochs"] - WARM_STEPS - 1  # the first step shows what is dropped
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+@pytest.mark.parametrize("settings", NETWORKS, ids=lambda given: "-".join(given.values()))
+def test_recorded_steps_of_networks_are_the_steps(settings, seeds, monkeypatch):
+    settings = settings | DROPPED | {"seeds": seeds, "precision": "float64", "deterministic": True}
+    replays = []
+    replay = torch.cuda.CUDAGraph.replay
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", lambda graph: replays.append(replay(graph)))
+    recorded = learned(**settings).parameters
+    assert len(replays) == GRAPH["epochs"] - WARM_STEPS - 1
+    monkeypatch.setattr(Trainer, "_static", property(lambda trainer: False, lambda trainer, static: None), raising=False)
+    for name, parameter in learned(**settings).parameters.items():
+        torch.testing.assert_close(recorded[name], parameter, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("task", ["reconstruction", "links"])

@@ -13,7 +13,7 @@ from torch.autograd import Function
 
 from qgcn.numerics import FLOAT_TYPES, apply, limits, positive_or_nan, safe_norm
 
-__all__ = ["causal_type", "check", "flip_time", "inner", "magnitude", "pole", "signs", "square"]
+__all__ = ["beta_shape", "causal_type", "check", "flip_time", "inner", "magnitude", "pole", "signs", "square"]
 
 
 def check(time_dim: int, **tensors: Tensor) -> None:
@@ -75,13 +75,25 @@ def magnitude(beta: Tensor | float, like: Tensor) -> Tensor:
         beta: Negative; a number, shape ``()``, or a shape that broadcasts against ``(..., 1)``.
         like: The tensor whose type and device are taken.
     """
+    beta_shape(beta)
+    if isinstance(beta, Tensor):
+        return positive_or_nan(-beta.to(dtype=like.dtype, device=like.device))
+    return torch.full((), -beta, dtype=like.dtype, device=like.device)
+
+
+def beta_shape(beta: Tensor | float) -> torch.Size:
+    """Return the shape of beta, for maps that need nothing else of it.
+
+    Raises:
+        ValueError: A number is not negative and finite, or a tensor does not broadcast against ``(..., 1)``.
+    """
     if isinstance(beta, Tensor):
         if beta.ndim and beta.shape[-1] != 1:
             raise ValueError(f"beta must be a scalar or have shape (..., 1), got {tuple(beta.shape)}")
-        return positive_or_nan(-beta.to(dtype=like.dtype, device=like.device))
+        return beta.shape
     if not -float("inf") < beta < 0:
         raise ValueError(f"beta must be negative and finite, got {beta}")
-    return torch.full((), -beta, dtype=like.dtype, device=like.device)
+    return torch.Size()
 
 
 def flip_time(v: Tensor, *, time_dim: int) -> Tensor:

@@ -42,7 +42,7 @@ from torch.autograd import Function
 
 from qgcn.geometry.ambient import flip_time
 from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, recorded
-from qgcn.numerics.functions import assumed_constant, under_transform
+from qgcn.numerics.functions import assumed_constant, transformed, under_transform
 
 __all__ = ["Chord", "Separation", "chord", "chord_between_all", "separation"]
 
@@ -51,7 +51,16 @@ Separate = Callable[[Tensor, Tensor, Tensor, int, bool], tuple[Tensor, ...] | No
 whether more than the squared chord and the side is wanted. It returns the fields of a :class:`Separation`, those that are not
 wanted empty, or ``None`` for arguments that are not for it."""
 
+Gradient = Callable[
+    [Tensor, tuple[Tensor, ...], Tensor | None, Tensor | None, int, bool],
+    tuple[Tensor | None, Tensor | None, Tensor | None] | None,
+]
+"""A faster function for the gradient. It takes ``|beta|``, all fields, the gradients of the squared chord and of the residual,
+the number of time dimensions, and whether the gradient by ``|beta|`` is wanted. It returns those by both points and by
+``|beta|``, or ``None`` for arguments that are not for it."""
+
 _FUSED: Final = "qgcn.kernels.separation:separate"
+_FUSED_GRADIENT: Final = "qgcn.kernels.separation:gradient"
 _TRACED: Final = "qgcn.kernels.separation:most_coordinates_traced"
 
 
@@ -59,6 +68,13 @@ _TRACED: Final = "qgcn.kernels.separation:most_coordinates_traced"
 def _fused() -> Separate:
     """Return the compiled function; named, not imported: it stands above, and results must not depend on who imports it."""
     found: Separate = resolve_name(_FUSED)
+    return found
+
+
+@cache
+def _fused_gradient() -> Gradient:
+    """Return the compiled function for the gradient."""
+    found: Gradient = resolve_name(_FUSED_GRADIENT)
     return found
 
 
@@ -81,22 +97,29 @@ class Chord(NamedTuple):
     @property
     def square(self) -> Tensor:
         """The squared chord to the nearer of ``y`` and ``-y``: ``q`` where near, ``p`` where far; never below ``-2``."""
-        return self.raw if self.space_like else torch.where(self._turned, -4 - self.raw, self.raw)
+        return self.nearer[0]
 
     @property
     def far(self) -> Tensor:
         """True where the antipode ``-y`` is the nearer of the two: ``c < 0``."""
-        return self.across if self.space_like else self._turned ^ self.across
+        return self.nearer[1]
+
+    @property
+    def nearer(self) -> tuple[Tensor, Tensor]:
+        """Both: :attr:`square` and :attr:`far`, in fewer operations than one after the other."""
+        if self.space_like:
+            return self.raw, self.across
+        turned = self.raw < -2
+        return torch.where(turned, -4 - self.raw, self.raw), turned ^ self.across
 
     @property
     def connected(self) -> Tensor:
         """True where a geodesic joins the points: ``c > -1``, that is ``p < 0``, beyond rounding."""
-        return ~self.across if self.space_like else ~(self.far & (self.square >= -limits(self.raw.dtype).antipode))
+        return ~self.disconnected(*self.nearer)
 
-    @property
-    def _turned(self) -> Tensor:
-        """True where the other of ``y`` and ``-y`` is nearer."""
-        return self.raw < -2
+    def disconnected(self, square: Tensor, far: Tensor) -> Tensor:
+        """Return the opposite of :attr:`connected`, given :attr:`nearer`."""
+        return far if self.space_like else far & (square >= -limits(square.dtype).antipode)
 
 
 class Separation(NamedTuple):
@@ -139,7 +162,12 @@ class _Separation(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, to_residual: Tensor | None, *_: None) -> tuple[Tensor | None, ...]:
-        size, value, residual, side, lever, drop, ratio = ctx.saved_tensors
+        size, *fields = ctx.saved_tensors
+        if not (torch.is_grad_enabled() or transformed()):  # which take derivatives of what follows
+            found = _fused_gradient()(size, tuple(fields), grad, to_residual, ctx.time_dim, ctx.needs_input_grad[2])
+            if found is not None:
+                return (*found, None)
+        value, residual, side, lever, drop, ratio = fields
         to_x: Tensor | None = None
         to_size: Tensor | None = None
         if grad is not None:
@@ -231,6 +259,8 @@ def chord(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Chord:
 
 def _broadcast(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
     """Return the points expanded to one shape, that of the sizes included."""
+    if x.shape == y.shape and size.ndim < 2:
+        return x, y  # asking PyTorch takes as long as a fifth of a distance
     shape = torch.broadcast_shapes(x.shape, y.shape, (*size.shape[:-1], 1))
     return x.expand(shape), y.expand(shape)
 

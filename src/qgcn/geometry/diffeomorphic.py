@@ -9,10 +9,10 @@ import math
 import torch
 from torch import Tensor
 
-from qgcn.geometry.ambient import check, magnitude
+from qgcn.geometry.ambient import beta_shape, check, magnitude
 from qgcn.geometry.geodesic import expmap, is_connected, logmap
 from qgcn.geometry.projections import project_tangent, sphere_inverse, sphere_projection
-from qgcn.numerics import arc_over_sine, circle_root, safe_norm, unit_or_axis
+from qgcn.numerics import arc_over_sine, circle_root, safe_norm, safe_sqrt, unit_or_axis
 
 __all__ = ["expmap0", "expmap_flat", "logmap0", "logmap_flat"]
 
@@ -74,20 +74,20 @@ def logmap0(x: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
         time_dim: Number of leading negative coordinates, ``1 <= time_dim <= d``.
     """
     check(time_dim, x=x)
-    size = magnitude(beta, x)
     if time_dim == 1:
         logarithm = torch.cat((torch.zeros_like(x[..., :1]), x[..., 1:]), dim=-1)
-        return logarithm.expand(torch.broadcast_shapes(logarithm.shape, size.shape))
+        return logarithm.expand(torch.broadcast_shapes(logarithm.shape, beta_shape(beta)))
+    size = magnitude(beta, x)
     ahead, rest = x[..., :1], x[..., 1:time_dim]
-    sideways = safe_norm(rest)
+    across = (rest * rest).sum(-1, keepdim=True)
     length = safe_norm(x[..., :time_dim])
     behind = ahead < 0
     # in front: the angle over its sine is analytic in the squared chord to the pole, -2 (1 - cos theta)
     front = torch.where(behind, length, ahead)
-    square = -2 * (rest * rest).sum(-1, keepdim=True) / (length * (length + front))
+    square = -2 * across / (length * (length + front))
     forward = arc_over_sine(torch.where(behind, 0, square)) / length * rest
     # behind: the angle itself is, and the direction is that of the rest
-    backward = torch.atan2(sideways, torch.where(behind, ahead, -1)) * unit_or_axis(rest)
+    backward = torch.atan2(safe_sqrt(across), torch.where(behind, ahead, -1)) * unit_or_axis(rest)
     time = size.sqrt() * torch.where(behind, backward, forward)
     return torch.cat((torch.zeros_like(time[..., :1]), time, x[..., time_dim:].expand(*time.shape[:-1], -1)), dim=-1)
 

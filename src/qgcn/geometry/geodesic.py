@@ -11,7 +11,7 @@ from torch import Tensor
 
 from qgcn.geometry.ambient import check, magnitude, square
 from qgcn.geometry.chord import Chord, chord, chord_between_all, separation
-from qgcn.numerics import arc, arc_over_sine, arc_squared, cosh_root, sinhc_root
+from qgcn.numerics import arc, arc_over_sine, arc_squared, cosh_sinhc_root
 
 __all__ = [
     "dist",
@@ -41,7 +41,8 @@ def expmap(x: Tensor, v: Tensor, *, beta: Tensor | float, time_dim: int) -> Tens
     """
     check(time_dim, x=x, v=v)
     z = square(v, time_dim=time_dim) / magnitude(beta, x)
-    return torch.addcmul(cosh_root(z) * x, sinhc_root(z), v)
+    ahead, along = cosh_sinhc_root(z)
+    return torch.addcmul(ahead * x, along, v)
 
 
 def geodesic(x: Tensor, v: Tensor, tau: Tensor | float, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -95,13 +96,15 @@ def logmap(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tens
     """
     check(time_dim, x=x, y=y)
     found, c = separation(x, y, magnitude(beta, x), time_dim=time_dim)
-    toward, across = _one_sided(c)
-    # pi - angle over its sine; the sine is half the geometric mean of both chords
-    across_scale = (math.pi + arc(across)) / ((-across * (4 + across)).sqrt() / 2)
+    toward, across, far, apart = _one_sided(c)
+    scale = arc_over_sine(toward)
+    if across is not None:
+        # pi - angle over its sine; the sine is half the geometric mean of both chords
+        scale = torch.where(far, (math.pi + arc(across)) / ((-across * (4 + across)).sqrt() / 2), scale)
     # of y - c x, with side * y = (1 - drop) x - lever * residual, nothing but the residual and a part of x are left
-    scale = -found.side * torch.where(c.far, across_scale, arc_over_sine(toward))
+    scale = -found.side * scale
     velocity = torch.addcmul(scale * (found.drop + found.raw / 2) * x, scale * found.lever, found.residual)
-    return velocity.masked_fill(~c.connected, torch.nan)
+    return velocity.masked_fill(apart, torch.nan)
 
 
 def signed_sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -117,9 +120,11 @@ def signed_sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) 
     check(time_dim, x=x, y=y)
     size = magnitude(beta, x)
     c = chord(x, y, size, time_dim=time_dim)
-    toward, across = _one_sided(c)
-    value = torch.where(c.far, -(math.pi + arc(across)).square(), arc_squared(toward))
-    return torch.where(c.connected, size * value, torch.nan).squeeze(-1)
+    toward, across, far, apart = _one_sided(c)
+    value = arc_squared(toward)
+    if across is not None:
+        value = torch.where(far, -(math.pi + arc(across)).square(), value)
+    return torch.where(apart, torch.nan, size * value).squeeze(-1)
 
 
 def dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
@@ -156,10 +161,11 @@ def sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tens
     check(time_dim, x=x, y=y)
     size = magnitude(beta, x)
     c = chord(x, y, size, time_dim=time_dim)
-    toward = torch.where(c.far, 0, c.square)
+    square, far = c.nearer
+    toward = torch.where(far, 0, square)
     # the sign that makes F positive; known in advance where only one occurs, so that the slope at 0 is right there
     sign = 1 if time_dim == 1 else -1 if time_dim == x.shape[-1] else torch.where(toward < 0, -1, 1)
-    value = torch.where(c.far, (math.pi + arc(c.square)).square(), sign * arc_squared(toward))
+    value = torch.where(far, (math.pi + arc(square)).square(), sign * arc_squared(toward))
     return (size * value).squeeze(-1)
 
 
@@ -200,12 +206,16 @@ def pairwise_dist(x: Tensor, y: Tensor | None = None, *, beta: Tensor | float, t
 
 def _length(c: Chord) -> Tensor:
     """Return the length, in units of ``sqrt|beta|``, of the possibly broken geodesic that a chord belongs to."""
-    length = arc(c.square, space_like=c.space_like)
-    return torch.where(c.far, math.pi + length, length if c.space_like else length.abs())
+    square, far = c.nearer
+    length = arc(square, space_like=c.space_like)
+    return torch.where(far, math.pi + length, length if c.space_like else length.abs())
 
 
-def _one_sided(c: Chord) -> tuple[Tensor, Tensor]:
-    """Return the chord's square for the near formula and for the connected far one, harmless where not meant."""
-    toward = torch.where(c.far, 0, c.square)
-    across = torch.where(c.far & c.connected, c.square, -1)
-    return toward, across
+def _one_sided(c: Chord) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:
+    """Return the chord's square for the near formula and for the connected far one, harmless where not meant.
+
+    With them come where the chord is far, and where it joins nothing. With one time dimension no far chord is connected.
+    """
+    square, far = c.nearer
+    apart = c.disconnected(square, far)
+    return torch.where(far, 0, square), None if c.space_like else torch.where(far & ~apart, square, -1), far, apart

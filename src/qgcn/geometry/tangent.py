@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from qgcn.geometry.ambient import check, magnitude, square
+from qgcn.geometry.ambient import beta_shape, check, magnitude, square
 from qgcn.geometry.batch import stacked, under_vmap
-from qgcn.numerics import apply, circle_root, cosh_root, limits, safe_norm, sinhc_root, transformed
+from qgcn.numerics import apply, circle_root, cosh_sinhc_root, limits, safe_norm, transformed
 
 __all__ = ["bias_step", "fold0", "moved_by", "translate0"]
 
@@ -43,8 +43,7 @@ def _fold0(u: Tensor, beta: Tensor | float, time_dim: int) -> Tensor:
     zero = torch.zeros_like(u[..., :1])
     if time_dim == 1:
         folded: Tensor = torch.cat((zero, u[..., 1:]), dim=-1) if transformed() else _WithoutFirst.apply(u)  # type: ignore[no-untyped-call]
-        size = beta if isinstance(beta, Tensor) else magnitude(beta, u)
-        return folded.expand(torch.broadcast_shapes(folded.shape, size.shape))
+        return folded.expand(torch.broadcast_shapes(folded.shape, beta_shape(beta)))
     _, turn, space = _parts(u, time_dim)
     length = safe_norm(turn)
     circle = 2 * math.pi * magnitude(beta, u).sqrt()
@@ -89,7 +88,8 @@ def bias_step(u: Tensor, b: Tensor, beta: Tensor | float, time_dim: int) -> tupl
     size = magnitude(beta, u)
     b = torch.cat((torch.zeros_like(b[..., :1]), b[..., 1:]), dim=-1)
     z = square(b, time_dim=time_dim) / size
-    return sinhc_root(z) * b, cosh_root(z), size
+    ahead, along = cosh_sinhc_root(z)
+    return along * b, ahead, size
 
 
 def moved_by(u: Tensor, step: Tensor, ahead: Tensor, size: Tensor, *, time_dim: int) -> Tensor:

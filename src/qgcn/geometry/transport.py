@@ -8,7 +8,7 @@ from torch import Tensor
 from qgcn.geometry.ambient import check, inner, magnitude, pole, square
 from qgcn.geometry.chord import separation
 from qgcn.geometry.projections import project
-from qgcn.numerics import cosh_root, safe_norm, sinhc_root
+from qgcn.numerics import cosh_sinhc_root, safe_norm
 
 __all__ = ["translate", "transport"]
 
@@ -64,16 +64,21 @@ def translate(x: Tensor, b: Tensor, *, beta: Tensor | float, time_dim: int) -> T
     indefinite = 1 < time_dim < x.shape[-1]
     carried = _transport(o, x, b, size, time_dim, _least_room(x, size, time_dim) if indefinite else None)
     z = square(b, time_dim=time_dim) / size
-    result = torch.addcmul(cosh_root(z) * x, torch.where(carried.connected, 1, -1) * sinhc_root(z), carried.vector)
-    return torch.where(carried.bounded, project(result, beta=beta, time_dim=time_dim), result) if indefinite else result
+    ahead, along = cosh_sinhc_root(z)
+    result = torch.addcmul(ahead * x, carried.sign * along, carried.vector)
+    if carried.bounded is None:
+        return result
+    return torch.where(carried.bounded, project(result, beta=beta, time_dim=time_dim), result)
 
 
 class _Carried(NamedTuple):
-    """A vector that was transported, where the points are connected, and where it was kept from growing without bound."""
+    """A vector that was transported."""
 
     vector: Tensor
-    connected: Tensor
-    bounded: Tensor
+    sign: Tensor
+    """1, or -1 where no geodesic joins the points and it was transported towards ``-y``."""
+    bounded: Tensor | None
+    """Where it was kept from growing without bound; ``None`` if that was not asked for."""
 
 
 def _least_room(x: Tensor, size: Tensor, time_dim: int) -> Tensor:
@@ -90,19 +95,23 @@ def _transport(x: Tensor, y: Tensor, u: Tensor, size: Tensor, time_dim: int, lea
     A disconnected ``y`` is replaced by ``-y``.
     """
     found, c = separation(x, y, size, time_dim=time_dim)
-    connected = c.connected
-    side = torch.where(connected, found.side, -found.side)
     if time_dim == x.shape[-1]:  # on a sphere nothing of u is along x
-        overlap = -side * inner(u, found.residual, time_dim=time_dim, keepdim=True)
+        overlap = inner(u, found.residual, time_dim=time_dim, keepdim=True)
     else:
         part = _part_along(x, u, time_dim)
         rest = inner(torch.addcmul(u, part, x, value=-1), found.residual, time_dim=time_dim, keepdim=True)
-        overlap = -side * torch.addcmul(found.lever * rest, part * size, found.drop + found.raw / 2)  # <u, target>
-    # |beta| - <x, target> in units of |beta|
-    room = torch.where(side > 0, 4 + found.raw, -found.raw) / 2
-    bounded = torch.zeros_like(connected) if least is None else room < least
-    room = room if least is None else torch.where(bounded, least, room)
-    return _Carried(torch.addcmul(u, overlap / (size * room), torch.where(connected, x + y, x - y)), connected, bounded)
+        overlap = torch.addcmul(found.lever * rest, part * size, found.drop + found.raw / 2)
+    if c.space_like:  # the target is on the sheet of x
+        sign, room = found.side, (4 + found.raw) / 2
+    else:
+        side = torch.where(c.disconnected(*c.nearer), -found.side, found.side)
+        # of -<u, target>, and of |beta| - <x, target> in units of |beta|
+        sign, overlap, room = side * found.side, side * overlap, torch.where(side > 0, 4 + found.raw, -found.raw) / 2
+    bounded = None if least is None else room < least
+    if least is not None and bounded is not None:
+        room = torch.where(bounded, least, room)
+    # x + target: products with 1 and -1 are exact
+    return _Carried(torch.addcmul(u, overlap / (size * room), torch.addcmul(x, sign, y), value=-1), sign, bounded)
 
 
 @torch.no_grad()

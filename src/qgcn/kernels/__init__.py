@@ -2,14 +2,16 @@
 
 :mod:`~qgcn.kernels.pairs`: functions of all pairs of points. :mod:`~qgcn.kernels.product`: sparse matrices.
 :mod:`~qgcn.kernels.edges`: sums over edges. :mod:`~qgcn.kernels.mask`: random masks drawn from keys.
-:mod:`~qgcn.kernels.translation`: the translation by a bias. :mod:`~qgcn.kernels.separation`: how two points are separated.
-:mod:`~qgcn.kernels.attention`: attention of all points to all others.
+:mod:`~qgcn.kernels.translation`: the translation by a bias. :mod:`~qgcn.kernels.exponential`: the exponential at the pole.
+:mod:`~qgcn.kernels.separation`: how two points are separated. :mod:`~qgcn.kernels.attention`: attention of all points to all
+others.
 
 They stand below the spaces and take one as an argument: anything with the methods of :class:`~qgcn.kernels.metric.Metric`.
 """
 
 from qgcn.kernels.attention import attend
 from qgcn.kernels.backends import backend, use_backend
+from qgcn.kernels.exponential import expmap0
 from qgcn.kernels.metric import Factor, Metric
 from qgcn.kernels.pairs import (
     Neighbourhoods,
@@ -32,6 +34,7 @@ __all__ = [
     "backend",
     "distances_from",
     "distortion_loss",
+    "expmap0",
     "nearest_neighbours",
     "pass_seconds",
     "reconstruction_loss",

@@ -211,7 +211,7 @@ class Quadric(Space):
 
     def expmap0(self, u: Tensor) -> Tensor:
         self._check(u=u)
-        return geometry.expmap0(u, **self._form)
+        return kernels.expmap0(u, **self._form)
 
     def logmap0(self, x: Tensor) -> Tensor:
         self._check(x=x)

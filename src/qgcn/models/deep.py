@@ -130,9 +130,8 @@ class Deep(Encoder):
     @classmethod
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
-        drops = max(options.get("dropout", 0), options.get("feature_dropout", 0)) > 0
         traceable = space.traceable and hidden_space(space, options).traceable
-        return Capabilities(batchable=traceable, recordable=traceable and not drops)
+        return Capabilities(batchable=traceable, recordable=traceable)
 
     @classmethod
     def check(cls, space: Space, options: Mapping[str, Any]) -> None:

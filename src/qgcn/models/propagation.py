@@ -90,8 +90,7 @@ class Propagation(Encoder):
     @classmethod
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
-        drops = max(options.get("dropout", 0), options.get("feature_dropout", 0)) > 0
-        return Capabilities(batchable=space.traceable, recordable=space.traceable and not drops)
+        return Capabilities(batchable=space.traceable, recordable=space.traceable)
 
     @classmethod
     def width(cls, space: Space, options: Mapping[str, Any]) -> int:

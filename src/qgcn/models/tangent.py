@@ -139,7 +139,6 @@ class TangentNetwork(Encoder):
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
         noisy = bool(options.get("projection")) and options.get("perturbation", 0) > 0
-        drops = max(options.get("dropout", 0), options.get("feature_dropout", 0)) > 0
         # attention asks how many edges there are, and waits for the answer
         attention = _attention(options.get("attention", False)) != "none"
         traceable = all(each.traceable for each in (space, hidden_space(space, options)))
@@ -150,7 +149,7 @@ class TangentNetwork(Encoder):
             hops=int(options.get("layers", 2)) if cls.reads_graph and local else None,
             batchable=traceable and not noisy,
             keyed=not noisy,
-            recordable=traceable and not (drops or attention or noisy),
+            recordable=traceable and not (attention or noisy),
         )
 
     @classmethod

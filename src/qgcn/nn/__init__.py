@@ -12,20 +12,14 @@ from qgcn.kernels.product import SparseMatrix
 from qgcn.nn.adjacency import AGGREGATIONS, Adjacency, Aggregation, Hop
 from qgcn.nn.cones import CONES, Cone, HyperbolicCone, LightCone, OrderCone, ShadowCone, cone
 from qgcn.nn.decoders import FermiDirac, TangentClassifier
-from qgcn.nn.dropout import Dropout, dropout_keys, mixed_key
+from qgcn.nn.dropout import Dropout, MaskDraws, dropout_keys, mixed_key
 from qgcn.nn.global_attention import GlobalAttention
 from qgcn.nn.intrinsic import IntrinsicClassifier
 from qgcn.nn.linear import QLinear
+from qgcn.nn.neighbours import SharedNeighbours
 from qgcn.nn.normalization import TangentBatchNorm
-from qgcn.nn.pair_decoders import (
-    PAIR_DECODERS,
-    BilinearForm,
-    Distance,
-    InnerProduct,
-    PairDecoder,
-    SquaredDistance,
-    pair_decoder,
-)
+from qgcn.nn.pair_decoders import BilinearForm, Distance, InnerProduct, PairDecoder, SquaredDistance
+from qgcn.nn.pair_networks import PAIR_DECODERS, NeighbourNetwork, PairNetwork, pair_decoder
 from qgcn.nn.pooling import TangentPool
 from qgcn.nn.tangent import ACTIVATIONS, DoubleProjection, TangentActivation, tangent_mean
 
@@ -52,13 +46,17 @@ __all__ = [
     "InnerProduct",
     "IntrinsicClassifier",
     "LightCone",
+    "MaskDraws",
+    "NeighbourNetwork",
     "OrderCone",
     "PairDecoder",
+    "PairNetwork",
     "Part",
     "QGCNConv",
     "QHeteroConv",
     "QLinear",
     "ShadowCone",
+    "SharedNeighbours",
     "SparseMatrix",
     "SquaredDistance",
     "TangentActivation",

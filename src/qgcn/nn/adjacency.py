@@ -319,11 +319,18 @@ class Adjacency:
             p: Share of the edges dropped, ``0 <= p < 1``.
             generator: Source of the randomness, on the device of the graph.
         """
+        return self.keeping(self.decide(p, generator))
+
+    def decide(self, p: float, generator: torch.Generator) -> Tensor | None:
+        """Decide which edges to keep, as :meth:`thinned` does, which takes the same arguments; ``None`` for all."""
         if not 0 <= p < 1:
             raise ValueError(f"p must be in [0, 1), got {p}")
-        if p == 0:
+        return torch.rand(self._graph.decisions, device=self.device, generator=generator) >= p if p > 0 else None
+
+    def keeping(self, kept: Tensor | None) -> "Adjacency":
+        """Drop the edges that :meth:`decide` decided not to keep, and normalise what is left."""
+        if kept is None:
             return self
-        kept = torch.rand(self._graph.decisions, device=self.device, generator=generator) >= p
         kept = kept if self._kept is None else kept & self._kept
         thinned = Adjacency(self._graph, self.dtype, kept=kept)
         return thinned if self._hops is None else self.along(thinned)

@@ -203,6 +203,8 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         if self.attention is not None or edge_attr is not None or self.observed:
             return self._passed(ends, edges, edge_attr, is_sparse(graph))
         of_edges, of_loops = edges.coefficients(ends.v.dtype)
+        if ends.sizes.same:  # with the loops in the sum there is one gradient of it, not two that are to be added
+            return gathered(ends.v, edges.index, of_edges, ends.sizes.targets, of_loops)
         total = gathered(ends.v, edges.index, of_edges, ends.sizes.targets)
         return total if of_loops is None or ends.own is None else total + of_loops.unsqueeze(-1) * ends.own
 

@@ -4,30 +4,43 @@ A run that is resumed draws what it would have drawn; a batch of models draws wh
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from qgcn.kernels.mask import keyed_mask
+from qgcn.kernels.mask import draw_masks, keyed_mask
 from qgcn.kernels.part import Part
 from qgcn.kernels.product import SparseMatrix
 
-__all__ = ["Dropout", "dropout_keys", "mixed_key"]
+__all__ = ["Dropout", "MaskDraws", "dropout_keys", "mixed_key"]
 
 _Coordinates = TypeVar("_Coordinates", Tensor, SparseMatrix)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Coordinates that a layer dropped some of: all that a mask for others like them depends on."""
+
+    shape: torch.Size
+    dtype: torch.dtype
+    device: torch.device
+    part: Part | None
 
 
 class Dropout(nn.Module):
     """Set coordinates to zero with probability ``p`` in training and scale the others by ``1 / (1 - p)``.
 
-    Like ``torch.nn.Dropout`` it draws from PyTorch's global generator, unless it was given a key (:func:`dropout_keys`).
+    Like ``torch.nn.Dropout`` it draws from PyTorch's global generator, unless it was given a key (:func:`dropout_keys`), or a
+    mask (:class:`MaskDraws`).
 
     Args:
         p: Probability, ``0 <= p < 1``.
     """
 
     key: Tensor | None
+    mask: Tensor | None
 
     def __init__(self, p: float = 0.0) -> None:
         super().__init__()
@@ -35,6 +48,8 @@ class Dropout(nn.Module):
             raise ValueError(f"dropout must be in [0, 1), got {p}")
         self.p = float(p)
         self.register_buffer("key", None, persistent=False)
+        self.register_buffer("mask", None, persistent=False)
+        self.seen: _Seen | None = None
 
     @property
     def drops(self) -> bool:
@@ -56,8 +71,11 @@ class Dropout(nn.Module):
         return self._dropped(u, part)
 
     def _dropped(self, u: Tensor, part: Part | None) -> Tensor:
+        if self.mask is not None:
+            return u * self.mask
         if self.key is None:
             return nn.functional.dropout(u, self.p)
+        self.seen = _Seen(u.shape, u.dtype, u.device, part)
         return u * keyed_mask(self.key, u, 1 - self.p, 1 / (1 - self.p), part)  # scaling the mask costs no pass of the gradient
 
     def extra_repr(self) -> str:
@@ -90,3 +108,37 @@ def dropout_keys(model: nn.Module, seeds: int | Sequence[int], step: int) -> dic
     many = [seeds] if isinstance(seeds, int) else seeds
     keys = torch.tensor([[mixed_key(seed, step, salt) for seed in many] for salt in range(len(layers))])
     return {f"{name}.key": row[0] if isinstance(seeds, int) else row for name, row in zip(layers, keys, strict=True)}
+
+
+class MaskDraws:
+    """Masks of every dropout of a model, drawn in advance into tensors that stay the same, for steps that are recorded.
+
+    They are what the same seeds and step draw by :func:`dropout_keys`. Every layer must have dropped something by key before.
+
+    Args:
+        model: Any module.
+        seeds: The seed of the model, or one for each of a batch of models.
+    """
+
+    def __init__(self, model: nn.Module, seeds: int | Sequence[int]) -> None:
+        self._model, self._seeds = model, seeds
+        count = 1 if isinstance(seeds, int) else len(seeds)
+        layers = {name: module for name, module in model.named_modules() if isinstance(module, Dropout)}
+        self._layers = {name: (each, each.seen) for name, each in layers.items() if each.seen is not None and each.drops}
+        self._masks = {
+            name: torch.empty(count, *seen.shape, dtype=seen.dtype, device=seen.device)
+            for name, (_, seen) in self._layers.items()
+        }
+
+    def draw(self, step: int) -> None:
+        """Draw the masks of a training step."""
+        keys = dropout_keys(self._model, self._seeds, step)
+        for name, (layer, seen) in self._layers.items():
+            drawn = keys[f"{name}.key"].reshape(-1).tolist()
+            draw_masks(drawn, self._masks[name], 1 - layer.p, 1 / (1 - layer.p), seen.part)
+
+    @property
+    def buffers(self) -> dict[str, Tensor]:
+        """Buffers that hold the masks, for ``torch.func.functional_call``; of a batch of models, stacked."""
+        single = isinstance(self._seeds, int)
+        return {f"{name}.mask": mask[0] if single else mask for name, mask in self._masks.items()}

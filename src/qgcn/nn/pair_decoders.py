@@ -1,7 +1,6 @@
 """Decoders of pairs: the logit of an edge from the points of its ends."""
 
 from abc import ABC, abstractmethod
-from typing import Final
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +9,7 @@ from qgcn.kernels.pairs import distances_from
 from qgcn.manifolds import Space
 from qgcn.nn.decoders import FermiDirac
 
-__all__ = ["PAIR_DECODERS", "BilinearForm", "Distance", "InnerProduct", "PairDecoder", "SquaredDistance", "pair_decoder"]
+__all__ = ["BilinearForm", "Distance", "InnerProduct", "PairDecoder", "SquaredDistance"]
 
 
 class PairDecoder(nn.Module, ABC):
@@ -34,6 +33,16 @@ class PairDecoder(nn.Module, ABC):
             nodes: Positions of some of them, shape ``(n,)``.
             space: Their space.
         """
+
+    def decode(self, points: Tensor, pairs: Tensor, space: Space) -> Tensor:
+        """Return the logits of pairs of nodes, shape ``(P,)``.
+
+        Args:
+            points: All points, shape ``(N, d)``.
+            pairs: Positions of both nodes of each pair, shape ``(2, P)``.
+            space: Their space.
+        """
+        return self.pairs(points[pairs[0]], points[pairs[1]], space)
 
     def forward(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
         """Return the logits of edges between ``x`` and ``y``, row by row."""
@@ -128,30 +137,6 @@ class BilinearForm(InnerProduct):
     def form(self) -> Tensor:
         """Return the weight of each coordinate, shape ``(d,)``."""
         return self.weights * self.values[0].exp()
-
-
-PAIR_DECODERS: Final = ("squared-distance", "distance", "product", "bilinear")
-"""Names of the decoders of pairs."""
-
-
-def pair_decoder(name: str, space: Space, *, learnable: bool = True) -> PairDecoder:
-    """Build a decoder of pairs by its name.
-
-    Args:
-        name: One of :data:`PAIR_DECODERS`.
-        space: The space of the points.
-        learnable: Whether the boundary of a decoder of distances is learned (default: true).
-
-    Raises:
-        ValueError: Unknown name.
-    """
-    if name == "squared-distance":
-        return SquaredDistance(learnable=learnable)
-    if name == "distance":
-        return Distance(learnable=learnable)
-    if name in ("product", "bilinear"):
-        return (InnerProduct if name == "product" else BilinearForm)(space)
-    raise ValueError(f"unknown decoder {name!r}: expected one of {', '.join(PAIR_DECODERS)}")
 
 
 def _signs(space: Space) -> Tensor:

@@ -16,7 +16,7 @@ from qgcn.numerics.floats import FLOAT_TYPES, Limits, limits
 from qgcn.numerics.functions import apply, recorded, transformed
 from qgcn.numerics.norms import apart_or_zero, at_least_tiny, difference_or_zero, safe_norm, safe_sqrt, unit_or_axis
 from qgcn.numerics.powers import nearest_power_of_two
-from qgcn.numerics.roots import circle_root, cosh_root, sinhc_root
+from qgcn.numerics.roots import circle_root, cosh_root, cosh_sinhc_root, sinhc_root
 from qgcn.numerics.series import ARC_SERIES_RADIUS, COSH_SERIES_RADIUS
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "bounded_negative",
     "circle_root",
     "cosh_root",
+    "cosh_sinhc_root",
     "difference_or_zero",
     "free_parameter",
     "limits",

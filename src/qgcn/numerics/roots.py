@@ -11,7 +11,7 @@ from qgcn.numerics.floats import limits
 from qgcn.numerics.functions import apply
 from qgcn.numerics.series import COSH_SERIES_RADIUS, horner
 
-__all__ = ["circle_root", "cosh_root", "sinhc_root"]
+__all__ = ["circle_root", "cosh_root", "cosh_sinhc_root", "sinhc_root"]
 
 
 def _cosh_root(z: Tensor, order: int) -> Tensor:
@@ -101,10 +101,33 @@ class _CircleRoot(Function):
         if torch.is_grad_enabled():  # so that there are second derivatives
             bend = 2 * apply(_CoshRoot, z, 2)
         else:
-            small = z >= -COSH_SERIES_RADIUS
-            safe = torch.where(small, -COSH_SERIES_RADIUS, z)  # keeps the unused side finite
+            small = z.abs() <= COSH_SERIES_RADIUS
+            safe = torch.where(small, COSH_SERIES_RADIUS, z)  # keeps the unused side finite
             bend = torch.where(small, 2 * _cosh_series(z, 2), (cosine - sine) / (2 * safe))
         return torch.addcmul(to_cosine * sine / 2, to_sine, bend)
+
+
+class _BothRoots(_CircleRoot):
+    """``C`` and ``S`` of numbers of both signs."""
+
+    @staticmethod
+    def forward(z: Tensor) -> tuple[Tensor, Tensor]:
+        positive = z > 0
+        root = z.abs().sqrt()
+        tiny = limits(z.dtype).norm
+        divisor = root.clamp_min(tiny)  # sinh(tiny) == sin(tiny) == tiny: the quotient is 1
+        rise = torch.where(positive, divisor, tiny)  # cosh of the other side's root would overflow
+        cosine = torch.where(positive, torch.cosh(rise), torch.cos(root))
+        return cosine, torch.where(positive, torch.sinh(rise), torch.sin(divisor)) / divisor
+
+
+def cosh_sinhc_root(z: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Return :math:`C(z)` and :math:`S(z)` at once.
+
+    Laws: equal to :func:`cosh_root` and :func:`sinhc_root`, derivatives included, at little more than half the cost.
+    """
+    cosine, sine = apply(_BothRoots, z)
+    return cosine, sine
 
 
 def circle_root(z: Tensor) -> tuple[Tensor, Tensor]:

@@ -41,11 +41,13 @@ class Candidate:
         model: Name of the model.
         space: Name of the space.
         fixed: Settings that are not searched.
+        only: Settings that are searched, of those that could be (default: all of them).
     """
 
     model: str
     space: str
     fixed: dict[str, Any]
+    only: tuple[str, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -54,17 +56,24 @@ class Candidate:
 
     @cached_property
     def ranges(self) -> dict[str, BaseDistribution]:
+        """Ranges that are searched, as Optuna takes them."""
+        return {name: _distribution(each) for name, each in self.searched.items()}
+
+    @cached_property
+    def searched(self) -> dict[str, Range]:
         """Ranges of the task, and of the encoder in their place, that apply: the model has the setting, and it is not fixed."""
         task = str(self.fixed["task"])
         found, settings = {}, type(self.config({})).model_fields
         own = {name: Choice(name, tuple(extra["search"])) for name, field in settings.items() if (extra := _extra(field))}
         common = {each.name: each for each in find_task(task).search}
         for each in (common | own).values():
+            if self.only is not None and each.name not in self.only:
+                continue
             if each.name != WIDTH and each.name not in settings_of(task):
                 raise ValueError(f"the search of {task} names {each.name!r}, which is no setting of it")
             key = "hidden" if each.name == WIDTH else each.name
             if key in settings and self.fixed.get(key) is None and self._takes(each):
-                found[each.name] = _distribution(each)
+                found[each.name] = each
         return found
 
     def config(self, drawn: dict[str, Any]) -> Config:

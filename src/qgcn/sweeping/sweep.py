@@ -123,12 +123,11 @@ class Sweep:
         config = self.candidates[0].config({})
         problem = build_problem(config, None, None)
         shared = {"graph": fingerprint_of(problem.data, problem.split), "seed of the search": self.seed, "prune": self.prune}
-        ranges = {each.name: asdict(each) for each in self.task.search}
         found = []
         for candidate in self.candidates:
             kept = {name: value for name, value in candidate.config({}).model_dump().items() if name not in _OF_MACHINE}
             kept = {name: value for name, value in kept.items() if name not in candidate.ranges}
-            drawn = {f"range of {name}": _plain(ranges[name]) for name in candidate.ranges}
+            drawn = {f"range of {name}": _plain(asdict(each)) for name, each in candidate.searched.items()}
             found.append(shared | kept | drawn)
         return found
 

@@ -1,10 +1,11 @@
 """Tasks: node classification, link prediction, graph reconstruction, entailment, and what a task of one's own builds on."""
 
-from qgcn.tasks.batches import Batch, FullBatch, Loader, Randomness
+from qgcn.tasks.batches import Batch, Draws, FullBatch, Loader, Randomness
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
 from qgcn.tasks.entailment import Entailment, EntailmentPredictor
-from qgcn.tasks.links import LinkPrediction, LinkPredictor
+from qgcn.tasks.link_predictor import LinkPredictor
+from qgcn.tasks.links import LinkPrediction
 from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.reconstruction import Reconstruction, Reconstructor
 from qgcn.tasks.registry import TASKS, find_task, register_task
@@ -14,6 +15,7 @@ __all__ = [
     "TASKS",
     "Batch",
     "Config",
+    "Draws",
     "Entailment",
     "EntailmentPredictor",
     "FullBatch",

@@ -12,7 +12,7 @@ from qgcn.nn import Adjacency, SparseMatrix, mixed_key
 if TYPE_CHECKING:
     from qgcn.tasks.task import Split, Task
 
-__all__ = ["Batch", "FullBatch", "Loader", "Randomness"]
+__all__ = ["Batch", "Draws", "FullBatch", "Loader", "Randomness"]
 
 _DRAWS, _EDGES = -1, -2  # keep the streams of a task's draws apart from those of the layers, which count from 0
 
@@ -32,6 +32,33 @@ class Batch:
     graph: Adjacency
     targets: tuple[Tensor, ...] = ()
     drawn: tuple[tuple[Tensor, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What is drawn for one step.
+
+    Attributes:
+        kept: Which edges are kept, see :meth:`~qgcn.nn.Adjacency.decide`.
+        drawn: What a task draws, for each seed its own.
+    """
+
+    kept: Tensor | None
+    drawn: tuple[tuple[Tensor, ...], ...]
+
+    def tensors(self) -> list[Tensor]:
+        """Return all tensors."""
+        return [*([] if self.kept is None else [self.kept]), *(each for row in self.drawn for each in row)]
+
+    def clone(self) -> "Draws":
+        """Copy all tensors."""
+        kept = None if self.kept is None else self.kept.clone()
+        return Draws(kept, tuple(tuple(each.clone() for each in row) for row in self.drawn))
+
+    def fill(self, other: "Draws") -> None:
+        """Overwrite all tensors with those of another draw."""
+        for mine, theirs in zip(self.tensors(), other.tensors(), strict=True):
+            mine.copy_(theirs)
 
 
 @dataclass(frozen=True)
@@ -96,10 +123,18 @@ class FullBatch:
 
     def batches(self, randomness: Randomness) -> Iterator[Batch]:
         """Yield the one batch of an epoch."""
+        yield self.batch(self.draws(randomness))
+
+    def draws(self, randomness: Randomness) -> Draws:
+        """Draw what an epoch needs; the same shapes every time."""
         task = self.task
         drawn = tuple(task.draw(generator) for generator in randomness.of_each_seed())
-        graph = task.graph.thinned(task.config.edge_dropout, randomness.of_edges())
-        yield Batch(*self.inputs("train", graph), task.targets("train"), drawn)
+        return Draws(task.graph.decide(task.config.edge_dropout, randomness.of_edges()), drawn)
+
+    def batch(self, draws: Draws) -> Batch:
+        """Return the batch of an epoch from what was drawn."""
+        task = self.task
+        return Batch(*self.inputs("train", task.graph.keeping(draws.kept)), task.targets("train"), draws.drawn)
 
     def scored(self, split: "Split", *, whole: bool = False) -> Batch:
         """Return the batch of a split."""

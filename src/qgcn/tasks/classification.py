@@ -216,6 +216,11 @@ class NodeClassification(Task[ClassificationConfig]):
         nodes = self.nodes[split]
         return (nodes, self.y[nodes]) if split == "train" else (nodes,)
 
+    @property
+    def is_static(self) -> bool:
+        """Whether a step can be recorded: it always can."""
+        return True
+
     def nodes_needed(self, split: Split) -> Tensor:
         """Return the nodes of a split."""
         return self.nodes[split]

@@ -106,6 +106,8 @@ class Config(_Machine, _Training, _Model, _Data):
 
     defaults: ClassVar[dict[str, Any]] = {}
     """Defaults of the task where they are not those of the keys."""
+    of_model: ClassVar[tuple[str, ...]] = ()
+    """Keys of the task that data and split do not depend on."""
     option_names: ClassVar[tuple[str, ...] | None] = None
     """Names of the keys that are options of the encoder; ``None`` before a model is chosen."""
 
@@ -167,7 +169,8 @@ class Config(_Machine, _Training, _Model, _Data):
 
     def of_problem(self) -> list[str]:
         """Return the names of the settings that data and split depend on: those of the data, and the task's own."""
-        free = (*_Model.model_fields, *_Training.model_fields, *_Machine.model_fields, *(self.option_names or ()))
+        general = (*_Model.model_fields, *_Training.model_fields, *_Machine.model_fields)
+        free = (*general, *(self.option_names or ()), *self.of_model)
         return ["split_seed", *(name for name in type(self).model_fields if name not in free)]
 
     def changed(self) -> dict[str, Any]:

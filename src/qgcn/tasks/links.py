@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import torch
 from pydantic import Field
 from torch import Tensor
-from torch.nn.functional import softplus
 
 from qgcn import metrics
 from qgcn.blending import Prior
 from qgcn.data import LinkSplit, read_link_split, split_links
 from qgcn.embedding import node_ids_of
 from qgcn.manifolds import Space, parse_space
-from qgcn.models import Encoder
-from qgcn.nn import Adjacency, PairDecoder, SparseMatrix, pair_decoder
+from qgcn.nn import PAIR_DECODERS, NeighbourNetwork, SharedNeighbours, pair_decoder
 from qgcn.tasks.batches import FullBatch
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.insights import Column, Quality, auc_by_degree
+from qgcn.tasks.link_predictor import LinkPredictor
 from qgcn.tasks.link_terms import Choice, LinkTerms
-from qgcn.tasks.predictor import PairPredictor, Predictor
-from qgcn.tasks.ranges import NETWORK, Range
+from qgcn.tasks.predictor import Predictor
+from qgcn.tasks.ranges import NETWORK, Interval, Range
 from qgcn.tasks.ranges import Choice as Values
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Rung, Scores, Split, Task
@@ -32,7 +31,7 @@ from qgcn.tasks.task import Rung, Scores, Split, Task
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["LinkConfig", "LinkPrediction", "LinkPredictor"]
+__all__ = ["LinkConfig", "LinkPrediction"]
 
 SPECTRAL = (2, 4, 8, 16, 32, 64)
 """Dimensions of spectral yardsticks, of which validation chooses."""
@@ -58,10 +57,11 @@ class LinkConfig(Config):
     select: Literal["roc_auc", "average_precision", "mrr", "hits@10", "hits@50", "hits@100"] = Field(
         "roc_auc", description="Score that validation chooses by, the main one of the results."
     )
-    decoder: Literal["squared-distance", "distance", "product", "bilinear"] = Field(
+    decoder: Literal["squared-distance", "distance", "product", "bilinear", "network", "neighbours"] = Field(
         "squared-distance",
         description="Read an edge off the squared distance of two points, their distance, the inner product of their tangent "
-        "coordinates (time counts negative), or a learned form of these.",
+        "coordinates (time counts negative), a learned form of these, a small network of both, or one that sees shared "
+        "neighbours too.",
     )
     learn_boundary: bool = Field(
         False,
@@ -69,6 +69,7 @@ class LinkConfig(Config):
     )
     blend: bool = Field(True, description="Weigh the network with structural scores, such as shared neighbours, by validation.")
 
+    of_model: ClassVar[tuple[str, ...]] = ("decoder", "learn_boundary")
     defaults: ClassVar[dict[str, Any]] = {
         "aggregation": "mean",
         "feature_dropout": 0.5,
@@ -77,38 +78,6 @@ class LinkConfig(Config):
         "epochs": 400,
         "patience": 100,
     }
-
-
-class LinkPredictor(PairPredictor):
-    """An encoder and a decoder of pairs.
-
-    Args:
-        encoder: The network.
-        decoder: Turns pairs of points into logits.
-    """
-
-    def __init__(self, encoder: Encoder, decoder: PairDecoder) -> None:
-        super().__init__(encoder)
-        self.decoder = decoder
-
-    def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
-        """Return the cross-entropy of edges and of non-edges, one as heavy as the other."""
-        points = self.embed(x, graph)
-        edges, others = (self.pair_logits(points, pairs) for pairs in targets)
-        return softplus(-edges).mean() + softplus(others).mean()
-
-    def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
-        """Return the logits of pairs, shape ``(P,)``."""
-        return self.pair_logits(self.embed(x, graph), targets[0])
-
-    def pair_logits(self, points: Tensor, pairs: Tensor) -> Tensor:
-        """Return the logits of pairs from their points."""
-        return self.decoder.pairs(points[pairs[0]], points[pairs[1]], self.space)
-
-    @torch.no_grad()
-    def row_logits(self, points: Tensor, nodes: Tensor) -> Tensor:
-        """Return the logits of some nodes with all nodes."""
-        return self.decoder.rows(points, nodes, self.space)
 
 
 @register_task
@@ -129,9 +98,11 @@ class LinkPrediction(Task[LinkConfig]):
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 35, 1), Rung(1 / 3, 90, 1), Rung(1 / 6, 120, 2))
 
     search: ClassVar[tuple[Range, ...]] = (
-        *NETWORK,
+        *(each for each in NETWORK if each.name not in ("lr", "layers")),
+        Interval("lr", 0.001, 0.02, log=True),  # wide networks with a decoder of their own diverge above
+        Values("layers", (1, 2, 3)),
         Values("one_hot", (False, True)),
-        Values("decoder", ("squared-distance", "distance", "product", "bilinear")),
+        Values("decoder", PAIR_DECODERS),
     )
 
     purpose: ClassVar[str] = "Learn some edges of a graph, and tell the others from non-edges."
@@ -217,8 +188,33 @@ class LinkPrediction(Task[LinkConfig]):
 
     def build_predictor(self) -> LinkPredictor:
         """Build an encoder and a decoder."""
-        encoder = self.build_encoder()
-        return LinkPredictor(encoder, pair_decoder(self.config.decoder, encoder.space, learnable=self.config.learn_boundary))
+        encoder, config = self.build_encoder(), self.config
+        known = self._neighbours if config.decoder == "neighbours" else None
+        dropout = float(config.options.get("dropout", 0))  # a decoder that is a network drops as much as the encoder
+        form: dict[str, Any] = {"learnable": config.learn_boundary, "dropout": dropout, "neighbours": known}
+        return LinkPredictor(encoder, pair_decoder(config.decoder, encoder.space, **form))
+
+    @property
+    def _neighbours(self) -> SharedNeighbours:
+        """Neighbours along the edges that messages pass along."""
+        return SharedNeighbours(self._inputs.edges.to(self.device), self.num_nodes)
+
+    def adapted(self, predictor: Predictor) -> Predictor:
+        """Return a model with the neighbours of this graph, if it sees any."""
+        if not isinstance(predictor, LinkPredictor) or not isinstance(predictor.decoder, NeighbourNetwork):
+            return predictor
+        decoder = copy.deepcopy(predictor.decoder)
+        decoder.neighbours = self._neighbours
+        return LinkPredictor(predictor.encoder, decoder).train(predictor.training)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether a step can be recorded: how many neighbours are shared differs from step to step."""
+        return self.config.decoder != "neighbours"
+
+    def can_batch(self) -> bool:
+        """Tell whether seeds can be trained as one batch: their non-edges share different numbers of neighbours."""
+        return super().can_batch() and self.config.decoder != "neighbours"
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draw as many fresh non-edges as there are training edges."""

@@ -211,7 +211,7 @@ class Reconstruction(Task[ReconstructionConfig]):
     def is_static(self) -> bool:
         """Whether a step can be recorded: the distortion objective checks its pairs at every step, and a long one is cut."""
         short = self.num_nodes <= RECORDED
-        return short and self.config.objective != "distortion" and self.config.edge_dropout == 0
+        return short and self.config.objective != "distortion"
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the mAP."""

@@ -286,13 +286,9 @@ class Task(Blendable, ABC, Generic[ConfigT]):
         return None
 
     def seconds_of_step(self, predictor: Predictor) -> tuple[float, float] | None:
-        """Estimate the seconds of a training step and of a validation from a part of each, where a whole one may take long.
+        """Estimate the seconds of a training step and of a validation of a model from a part of each.
 
-        Args:
-            predictor: A model as it is trained.
-
-        Returns:
-            Nothing where a step is short enough to be timed as it is.
+        Nothing where a step is short enough to be timed as it is.
         """
         return None
 
@@ -329,6 +325,10 @@ class Task(Blendable, ABC, Generic[ConfigT]):
     def embed(self, predictor: Predictor) -> Tensor:
         """Return the points of the nodes by a trained model, shape ``(N, d)``."""
         return predictor.embed(self.x, self.graph)
+
+    def adapted(self, predictor: Predictor) -> Predictor:
+        """Return a model that was trained on another graph as it answers about this one: itself, unless it knows the graph."""
+        return predictor
 
     def class_logits(self, predictor: Predictor) -> Tensor:
         """Return the logits of the classes of all nodes, shape ``(N, C)``; for tasks that predict classes."""

@@ -380,7 +380,7 @@ class ChangedGraph(Answers):
 
     def predictor(self, seed: int) -> Predictor:
         """Return the model of a seed."""
-        return self.run.predictor(seed)
+        return self._task.adapted(self.run.predictor(seed))
 
     def blend_weights(self, seed: int) -> torch.Tensor:
         """Return the weights of a seed's network and of the task's cheap predictors."""

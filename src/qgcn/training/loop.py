@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,12 +15,12 @@ from torch.func import functional_call, stack_module_state
 from qgcn.embedding import is_finite
 from qgcn.manifolds import Space
 from qgcn.nn import Dropout, dropout_keys, mixed_key
-from qgcn.tasks import Batch, Config, Predictor, Randomness, Task
+from qgcn.tasks import Batch, Config, FullBatch, Predictor, Randomness, Task
 from qgcn.tasks.task import Split
 from qgcn.training import state as states
 from qgcn.training.blends import final_scores
 from qgcn.training.parameters import build_optimiser, build_predictor, clip_gradients, parameter_roles
-from qgcn.training.recording import WARM_STEPS, Backlog, Recording
+from qgcn.training.recording import WARM_STEPS, Backlog, RecordedTraining
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -82,6 +81,7 @@ class Trainer:
         """Context of work that may be broken off by an error: what has been learned stays as it was before."""
         self.predictors = [build_predictor(task, seed, fabric.device) for seed in self.seeds]
         self.predictor, self.batched = self.predictors[0], len(self.seeds) > 1
+        self._own_seeds = self.seeds if self.batched else self.seeds[0]
         self._roles = parameter_roles(self.predictor)
         if self.batched:
             parameters, buffers = stack_module_state(self.predictors)
@@ -100,7 +100,7 @@ class Trainer:
         able = task.capabilities
         self._foreign = not able.keyed
         self._static = fabric.device.type == "cuda" and able.keyed and able.recordable and task.is_static
-        self._recording: Recording | None = None
+        self._recorded: RecordedTraining | None = None
         self._backlog = Backlog(device)
         self.optimiser = build_optimiser(self.parameters, self._roles, self.config, recorded=self._static)
         self.seconds = 0.0
@@ -116,7 +116,7 @@ class Trainer:
     @property
     def warm_epochs(self) -> int:
         """Epochs at the beginning that take longer than those after them."""
-        return WARM_STEPS + 1 if self._static else 1
+        return WARM_STEPS + 2 if self._static else 1
 
     @property
     def finished(self) -> bool:
@@ -151,7 +151,7 @@ class Trainer:
             if until is not None and until():
                 break
         if self.finished:
-            self._recording = None  # and the memory it holds
+            self._recorded = None  # and the memory it holds
 
     def _train_epoch(self) -> Tensor:
         """Take the steps of an epoch; return the losses of the last."""
@@ -159,14 +159,13 @@ class Trainer:
         self.predictor.train()
         if not self.batched:
             self.predictor.encoder.advance(self.epoch, self.config.epochs)
-        if self._recording is not None:
-            return self._recording.step()
-        losses = torch.empty(0)
         shared = Randomness(self.seeds, self.config.split_seed, self.epoch, self.fabric.device)
-        for batch in self.task.loader.batches(shared):
-            if self._static:
-                self._recording = Recording(partial(self._step, batch))
-                return self._recording.step()
+        loader, losses = self.task.loader, torch.empty(0)
+        if self._static and isinstance(loader, FullBatch):
+            made = (loader, self.predictor, self._own_seeds, self._step, self.fabric.device)
+            self._recorded = self._recorded or RecordedTraining(*made)
+            return self._recorded.step(loader.draws(shared), self.epoch)
+        for batch in loader.batches(shared):
             losses = self._step(batch)
         return losses
 
@@ -198,13 +197,13 @@ class Trainer:
             batch: Its arguments.
             parameters: Other parameters than the current ones.
         """
-        keys = self._dropout_keys()
+        drops = self._dropout_buffers()
         inputs = (method, batch.x, batch.graph, *batch.targets)
         if not self.batched:
             inputs += batch.drawn[0] if batch.drawn else ()
             for name, module in self.predictor.named_modules():
                 if isinstance(module, Dropout):
-                    module.key = keys.get(f"{name}.key")
+                    module.key, module.mask = drops.get(f"{name}.key"), drops.get(f"{name}.mask")
             if parameters is None:
                 return self.predictor(*inputs)  # type: ignore[no-any-return]
             return functional_call(self.predictor, parameters, inputs)  # type: ignore[no-any-return]
@@ -213,14 +212,16 @@ class Trainer:
             return functional_call(self.predictor, (parameters, buffers), (*inputs, *drawn))  # type: ignore[no-any-return]
 
         drawn = [torch.stack(column) for column in zip(*batch.drawn, strict=True)]
-        result: Tensor = torch.vmap(one)(self.parameters if parameters is None else parameters, self.buffers | keys, *drawn)
+        result: Tensor = torch.vmap(one)(self.parameters if parameters is None else parameters, self.buffers | drops, *drawn)
         return result
 
-    def _dropout_keys(self) -> dict[str, Tensor]:
-        """Return what every dropout draws from in this epoch; nothing outside training."""
+    def _dropout_buffers(self) -> dict[str, Tensor]:
+        """Return what every dropout draws from in this epoch, or has drawn; nothing outside training."""
         if not self.predictor.training:
             return {}
-        return dropout_keys(self.predictor, self.seeds if self.batched else self.seeds[0], self.epoch)
+        if self._recorded is not None and self._recorded.masks is not None:
+            return self._recorded.masks.buffers
+        return dropout_keys(self.predictor, self._own_seeds, self.epoch)
 
     @contextmanager
     def _foreign_randomness(self) -> Iterator[None]:
@@ -391,7 +392,7 @@ class Trainer:
         pending = {"loss": self.best_score.reshape(-1 if self.batched else ())} if "loss" in tensors else {}
         states.check_state(tensors, self.parameters, self.best_parameters, moved, chosen | pending)
         states.check_values(tensors, epoch, self.keep)
-        self._recording = None  # it knows the tensors that were there
+        self._recorded = None  # it knows the tensors that were there
         states.restore_tensors(tensors, self.parameters, self.best_parameters, self.optimiser, moved)
         for name in chosen:
             setattr(self, name, tensors[name].to(self.fabric.device))

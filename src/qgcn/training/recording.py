@@ -1,12 +1,16 @@
 """Steps on a GPU: recorded as one thing to do, and never too many of them asked for in advance."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-__all__ = ["Backlog", "Recording"]
+from qgcn.nn import MaskDraws
+from qgcn.tasks import Batch, Draws, FullBatch
+
+__all__ = ["Backlog", "RecordedTraining", "Recording"]
 
 WARM_STEPS = 3
 """Steps that are taken plainly before one is recorded: PyTorch wants to have run on another stream before."""
@@ -51,6 +55,49 @@ class Recording:
             result = self._compute()
         torch.cuda.current_stream().wait_stream(stream)
         return result
+
+
+class RecordedTraining:
+    """Training steps that are recorded: what they draw is drawn before, into tensors that stay the same.
+
+    Args:
+        loader: Makes the batch of a step from what was drawn.
+        model: Model whose dropout is drawn in advance, from the second step on: the first shows what is dropped.
+        seeds: Its seed, or one for each of a batch of models.
+        take: Takes a step on a batch.
+        device: Where steps are taken: on the CPU, which asks nobody, each is taken plainly.
+    """
+
+    def __init__(
+        self,
+        loader: FullBatch,
+        model: nn.Module,
+        seeds: int | Sequence[int],
+        take: Callable[[Batch], Tensor],
+        device: torch.device,
+    ) -> None:
+        self._loader, self._model, self._seeds, self._take, self._device = loader, model, seeds, take, device
+        self._draws: Draws | None = None
+        self._recording: Recording | None = None
+        self.masks: MaskDraws | None = None
+        """Masks that the next step drops by; ``None`` before the first."""
+
+    def step(self, draws: Draws, epoch: int) -> Tensor:
+        """Take the step of an epoch with what was drawn for it."""
+        if self._draws is None:
+            self._draws = draws.clone()
+            result = self._take(self._loader.batch(self._draws))
+            self.masks = MaskDraws(self._model, self._seeds)
+            return result
+        if self._recording is None:
+            self._recording = Recording(partial(self._again, self._draws))
+        self._draws.fill(draws)
+        if self.masks is not None:
+            self.masks.draw(epoch)
+        return self._recording.step() if self._device.type == "cuda" else self._again(self._draws)
+
+    def _again(self, draws: Draws) -> Tensor:
+        return self._take(self._loader.batch(draws))  # the batch is made in the step: its matrix depends on what was drawn
 
 
 class Backlog:

@@ -20,15 +20,26 @@ def given(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gradients_agree_between_implementations_also_the_second(dtype):
-    def everything(v, weight):
-        y = gathered(v, EDGES, weight, 5)
-        first = torch.autograd.grad(y.pow(3).sum(), (v, weight), create_graph=True)
-        return y, *first, *torch.autograd.grad(sum(each.square().sum() for each in first), (v, weight))
+    def everything(v, weight, *loops):
+        y = gathered(v, EDGES, weight, 5, *loops)
+        leaves = (v, weight, *loops)
+        first = torch.autograd.grad(y.pow(3).sum(), leaves, create_graph=True)
+        return y, *first, *torch.autograd.grad(sum(each.square().sum() for each in first), leaves)
 
-    found = everything(*given(dtype))
-    with use_backend("eager"):
-        expected = everything(*given(dtype))
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    own = torch.rand(5, dtype=dtype, generator=generator(2)).requires_grad_()
+    for loops in ((), (own,)):
+        found = everything(*given(dtype), *loops)
+        with use_backend("eager"):
+            expected = everything(*given(dtype), *loops)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_loops_are_edges_from_a_node_to_itself():
+    v, weight = given(torch.float64)
+    loops = torch.rand(5, dtype=torch.float64, generator=generator(2))
+    nodes = torch.arange(5)
+    more = torch.cat((EDGES, torch.stack((nodes, nodes))), dim=1)
+    torch.testing.assert_close(gathered(v, EDGES, weight, 5, loops), gathered(v, more, torch.cat((weight, loops)), 5))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -64,7 +75,7 @@ def test_nothing_gives_nothing():
 def test_a_compiler_traces_them_as_one_graph(dtype):
     def function(v, weight):
         of_edges, of_loops = coefficients(EDGES, weight.detach(), ENDS, "sym", True, dtype)
-        return gathered(v, EDGES, of_edges * weight, 5) + of_loops.unsqueeze(-1) * v
+        return gathered(v, EDGES, of_edges * weight, 5, of_loops)
 
     compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
     found, expected = ((y := run(v, weight), torch.autograd.grad(y.square().sum(), (v, weight)))
@@ -76,7 +87,13 @@ def test_the_operations_are_sound():
     """PyTorch's own checks: shapes of fakes, no mutation, gradients."""
     v, weight = given(torch.float32)
     checks = ("test_schema", "test_autograd_registration", "test_faketensor")
-    torch.library.opcheck(torch.ops.qgcn.edge_gather.default, (v.unsqueeze(0), EDGES, weight, 5, False), test_utils=checks)
+    torch.library.opcheck(
+        torch.ops.qgcn.edge_gather.default, (v.unsqueeze(0), EDGES, weight, None, 5, False), test_utils=checks
+    )
+    loops = torch.rand(5, generator=generator(2)).requires_grad_()
+    torch.library.opcheck(
+        torch.ops.qgcn.edge_gather.default, (v.unsqueeze(0), EDGES, weight, loops, 5, True), test_utils=checks
+    )
     torch.library.opcheck(torch.ops.qgcn.edge_dots.default, (v.unsqueeze(0), v.unsqueeze(0), EDGES), test_utils=checks)
     some = (EDGES, None, 5, 5, "sym", True, True)
     torch.library.opcheck(torch.ops.qgcn.edge_coefficients.default, some, test_utils=("test_schema", "test_faketensor"))

@@ -53,6 +53,27 @@ def test_gather_and_dots_equal_plain_ones(count, batch, width):
     torch.testing.assert_close(dots, (v[:, edges[0]] * found[:, edges[1]]).sum((0, 2)), rtol=1e-3, atol=0.1)
 
 
+@pytest.mark.parametrize("count", [0, 40, 40_000])
+def test_gather_begins_with_loops(count):
+    edges, loops = edges_of(count, 50, 50), torch.randn(50, generator=generator(4))
+    v, weight = torch.randn(2, 50, 20, generator=generator(2)), torch.randn(count, generator=generator(3))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        for turned in (False, True):
+            found = cpu.gather(v, edges, weight, 50, turned, loops)
+            way = edges.flip(0) if turned else edges
+            torch.testing.assert_close(found, reference.gathered(v, way, weight, 50, loops), rtol=1e-3, atol=1e-3)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_gather_refuses_loops_of_other_nodes():
+    v, weight = torch.ones(1, 50, 3), torch.ones(40)
+    with pytest.raises(ValueError, match="loops must be those of 50 sources and 70 targets, the same nodes, got 70"):
+        cpu.gather(v, edges_of(40, 50, 70), weight, 70, loops=torch.ones(70))
+
+
 def test_threads_are_asked_for_by_the_operations_of_all_edges_of_a_batch(monkeypatch):
     counted, edges = [], edges_of(40, 50, 70)
     monkeypatch.setattr(cpu, "threads_for", lambda operations: counted.append(operations) or 1)

@@ -69,8 +69,8 @@ def coefficients(
     return edges.to(dtype), None if own is None else own.to(dtype)
 
 
-def gathered(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int) -> Tensor:
-    r"""Add up the neighbours: :math:`y_i = \sum_{(j, i)} a_{ij} v_j`.
+def gathered(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int, loops: Tensor | None = None) -> Tensor:
+    r"""Add up the neighbours: :math:`y_i = l_i v_i + \sum_{(j, i)} a_{ij} v_j`.
 
     Laws: linear in ``v`` and in the coefficients, and differentiable in both.
 
@@ -79,15 +79,19 @@ def gathered(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int) -> T
         edge_index: Sources and targets, integers, shape ``(2, E)``.
         coefficient: Coefficients of the edges, shape ``(E,)``.
         rows: Number of targets ``N``.
+        loops: Coefficients :math:`l` of the nodes' own vectors, shape ``(N,)``, where sources and targets are the same nodes
+            (default: 0).
 
     Returns:
         Shape ``(..., N, n)``.
     """
-    if v.dtype == coefficient.dtype == torch.float32 and _takes(v):
+    alike = v.dtype == coefficient.dtype == torch.float32 and (loops is None or loops.dtype == torch.float32)
+    if alike and _takes(v):
         batch = v.reshape(-1, *v.shape[-2:]).contiguous()
-        out: Tensor = _OPS.edge_gather(batch, edge_index.long().contiguous(), coefficient.contiguous(), rows, False)
+        own = None if loops is None else loops.contiguous()
+        out: Tensor = _OPS.edge_gather(batch, edge_index.long().contiguous(), coefficient.contiguous(), own, rows, False)
         return out.view(*v.shape[:-2], rows, v.shape[-1])
-    return reference.gathered(v, edge_index, coefficient, rows)
+    return reference.gathered(v, edge_index, coefficient, rows, loops)
 
 
 def _takes(tensor: Tensor) -> bool:
@@ -109,7 +113,9 @@ _LIBRARY.define(
     "edge_coefficients(Tensor edge_index, Tensor? weight, SymInt sources, SymInt targets, str kind, bool same, bool loops)"
     " -> (Tensor, Tensor)"
 )
-_LIBRARY.define("edge_gather(Tensor v, Tensor edge_index, Tensor coefficient, SymInt rows, bool turned) -> Tensor")
+_LIBRARY.define(
+    "edge_gather(Tensor v, Tensor edge_index, Tensor coefficient, Tensor? loops, SymInt rows, bool turned) -> Tensor"
+)
 _LIBRARY.define("edge_dots(Tensor a, Tensor b, Tensor edge_index) -> Tensor")
 _OPS: Final = torch.ops.qgcn
 
@@ -120,8 +126,8 @@ def _coefficients(
     return cpu.coefficients(edge_index, weight, (sources, targets), kind, same, loops)
 
 
-def _gather(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int, turned: bool) -> Tensor:
-    return cpu.gather(v.contiguous(), edge_index, coefficient.contiguous(), rows, turned)
+def _gather(v: Tensor, edge_index: Tensor, coefficient: Tensor, loops: Tensor | None, rows: int, turned: bool) -> Tensor:
+    return cpu.gather(v.contiguous(), edge_index, coefficient.contiguous(), rows, turned, loops)
 
 
 def _dots(a: Tensor, b: Tensor, edge_index: Tensor) -> Tensor:
@@ -140,7 +146,7 @@ def _(edge_index: Tensor, _weight: Tensor | None, _sources: int, targets: int, _
 
 
 @torch.library.register_fake("qgcn::edge_gather", lib=_LIBRARY)  # type: ignore[untyped-decorator]
-def _(v: Tensor, _edge_index: Tensor, _coefficient: Tensor, rows: int, _turned: bool) -> Tensor:
+def _(v: Tensor, _edge_index: Tensor, _coefficient: Tensor, _loops: Tensor | None, rows: int, _turned: bool) -> Tensor:
     return v.new_empty(v.shape[0], rows, v.shape[2])
 
 
@@ -150,18 +156,20 @@ def _(a: Tensor, _b: Tensor, edge_index: Tensor) -> Tensor:
 
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:  # noqa: ARG001
-    v, edge_index, coefficient, _, turned = inputs
-    ctx.save_for_backward(v if ctx.needs_input_grad[2] else None, edge_index, coefficient)
+    v, edge_index, coefficient, loops, _, turned = inputs
+    ctx.save_for_backward(v if any(ctx.needs_input_grad[2:4]) else None, edge_index, coefficient, loops)
     ctx.sources, ctx.turned = v.shape[1], turned
 
 
 def _backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    v, edge_index, coefficient = ctx.saved_tensors
-    to_v = _OPS.edge_gather(grad, edge_index, coefficient, ctx.sources, not ctx.turned) if ctx.needs_input_grad[0] else None
-    to_coefficient = None
+    v, edge_index, coefficient, loops = ctx.saved_tensors
+    to_v, to_coefficient = None, None
+    if ctx.needs_input_grad[0]:
+        to_v = _OPS.edge_gather(grad, edge_index, coefficient, loops, ctx.sources, not ctx.turned)
     if ctx.needs_input_grad[2]:
         to_coefficient = _OPS.edge_dots(*((grad, v) if ctx.turned else (v, grad)), edge_index)
-    return to_v, None, to_coefficient, None, None
+    to_loops = (v * grad).sum((0, 2)) if ctx.needs_input_grad[3] else None
+    return to_v, None, to_coefficient, to_loops, None, None
 
 
 def _setup_dots(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:  # noqa: ARG001
@@ -171,8 +179,8 @@ def _setup_dots(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:  
 def _backward_dots(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     a, b, edge_index = ctx.saved_tensors
     grad = grad.contiguous()
-    to_a = _OPS.edge_gather(b, edge_index, grad, a.shape[1], True) if ctx.needs_input_grad[0] else None
-    to_b = _OPS.edge_gather(a, edge_index, grad, b.shape[1], False) if ctx.needs_input_grad[1] else None
+    to_a = _OPS.edge_gather(b, edge_index, grad, None, a.shape[1], True) if ctx.needs_input_grad[0] else None
+    to_b = _OPS.edge_gather(a, edge_index, grad, None, b.shape[1], False) if ctx.needs_input_grad[1] else None
     return to_a, to_b, None
 
 

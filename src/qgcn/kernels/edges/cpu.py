@@ -17,7 +17,7 @@ _LIBRARY: Final = Library(
     "-fopenmp",
     stray=[*[c_void_p] * 2, *[c_int64] * 3, c_void_p],
     coefficients=[*[c_void_p] * 3, *[c_int64] * 3, *[c_int32] * 3, *[c_void_p] * 2],
-    gather=[*[c_void_p] * 3, c_int64, c_void_p, *[c_int64] * 2, c_int32, c_int64, c_int32, c_void_p],
+    gather=[*[c_void_p] * 3, c_int64, *[c_void_p] * 2, *[c_int64] * 2, c_int32, c_int64, c_int32, c_void_p],
     dots=[*[c_void_p] * 2, c_int64, c_void_p, c_int64, c_void_p, c_int64, c_int32, c_int64, c_int32, c_void_p],
 )
 obstacle, takes = _LIBRARY.obstacle, _LIBRARY.takes
@@ -57,7 +57,9 @@ def coefficients(
     return of_edges, of_loops
 
 
-def gather(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int, turned: bool = False) -> Tensor:
+def gather(
+    v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int, turned: bool = False, loops: Tensor | None = None
+) -> Tensor:
     """Add up the neighbours.
 
     Args:
@@ -66,11 +68,14 @@ def gather(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int, turned
         coefficient: Shape ``(E,)``.
         rows: Number of targets ``N``.
         turned: From targets to sources instead.
+        loops: Coefficients of the nodes' own vectors, shape ``(N,)``, where sources and targets are the same nodes.
 
     Returns:
         Shape ``(K, N, n)``.
     """
     (batch, sources, width), edges = v.shape, edge_index.shape[1]
+    if loops is not None and not len(loops) == rows == sources:
+        raise ValueError(f"loops must be those of {sources} sources and {rows} targets, the same nodes, got {len(loops)}")
     _check(edge_index, (rows, sources) if turned else (sources, rows))
     out = v.new_empty(batch, rows, width)
     source, target = _ends(edge_index)
@@ -79,6 +84,7 @@ def gather(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int, turned
         *((target, source) if turned else (source, target)),
         coefficient.data_ptr(),
         edges,
+        None if loops is None else loops.data_ptr(),
         v.data_ptr(),
         sources,
         rows,

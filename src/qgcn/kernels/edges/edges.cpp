@@ -68,9 +68,10 @@ void coefficients(const int64_t* source, const int64_t* target, const float* wei
         of_loops[i] = static_cast<float>(own[i] * into[i] * (kind == SYM ? into[i] : 1));
 }
 
-// out[k, to[e]] += coefficient[e] * v[k, from[e]]; each thread has a range of the rows of `out`, and reads all edges.
-void gather(const int64_t* from, const int64_t* to, const float* coefficient, int64_t edges, const float* v, int64_t sources,
-            int64_t rows, int32_t width, int64_t batch, int32_t threads, float* out) {
+// out[k, to[e]] += coefficient[e] * v[k, from[e]]; each thread has a range of the rows of `out`, and reads all edges. With loops,
+// which need as many rows as sources, out[k, i] begins at loops[i] * v[k, i], else at 0.
+void gather(const int64_t* from, const int64_t* to, const float* coefficient, int64_t edges, const float* loops, const float* v,
+            int64_t sources, int64_t rows, int32_t width, int64_t batch, int32_t threads, float* out) {
     const int64_t step = (rows + threads - 1) / std::max(threads, 1);
     for_each(threads, threads, [&](int64_t part) {
         const int64_t first = part * step, last = std::min(rows, first + step);
@@ -78,6 +79,7 @@ void gather(const int64_t* from, const int64_t* to, const float* coefficient, in
             const float* read = v + k * sources * width;
             float* write = out + k * rows * width;
             std::fill(write + first * width, write + std::max(first, last) * width, 0.0f);
+            for (int64_t i = first; i < last && loops != nullptr; ++i) add_scaled(read + i * width, loops[i], width, write + i * width);
             for (int64_t e = 0; e < edges; ++e)
                 if (threads == 1 || (to[e] >= first && to[e] < last))
                     add_scaled(read + from[e] * width, coefficient[e], width, write + to[e] * width);

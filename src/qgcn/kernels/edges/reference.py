@@ -37,10 +37,11 @@ def last_loops(edge_index: Tensor, weight: Tensor, otherwise: Tensor) -> Tensor:
     return torch.where(last > 0, known[last], otherwise)
 
 
-def gathered(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int) -> Tensor:
+def gathered(v: Tensor, edge_index: Tensor, coefficient: Tensor, rows: int, loops: Tensor | None = None) -> Tensor:
     """Add up as :func:`qgcn.kernels.edges.gathered` does."""
     messages = coefficient.unsqueeze(-1) * v.index_select(-2, edge_index[0])
-    return v.new_zeros(*v.shape[:-2], rows, v.shape[-1]).index_add(-2, edge_index[1], messages)
+    total = v.new_zeros(*v.shape[:-2], rows, v.shape[-1]).index_add(-2, edge_index[1], messages)
+    return total if loops is None else total + loops.unsqueeze(-1) * v
 
 
 def _inverse(degree: Tensor) -> Tensor:

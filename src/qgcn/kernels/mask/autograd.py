@@ -9,7 +9,7 @@ from torch.autograd import Function
 from qgcn.kernels.mask import cpu, reference
 from qgcn.kernels.part import Part
 
-__all__ = ["keyed_mask"]
+__all__ = ["draw_masks", "keyed_mask"]
 
 
 def keyed_mask(key: Tensor, like: Tensor, keep: float, value: float = 1.0, part: Part | None = None) -> Tensor:
@@ -29,7 +29,7 @@ def keyed_mask(key: Tensor, like: Tensor, keep: float, value: float = 1.0, part:
 class _KeyedMask(Function):
     @staticmethod
     def forward(key: Tensor, like: Tensor, keep: float, value: float, part: Part | None) -> Tensor:
-        return _draw([int(key)], torch.empty_like(like).unsqueeze(0), keep, value, part).squeeze(0)
+        return draw_masks([int(key)], torch.empty_like(like).unsqueeze(0), keep, value, part).squeeze(0)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -47,12 +47,12 @@ class _KeyedMask(Function):
         # as like lies in memory, so that what is multiplied with it is read in order
         masks = torch.empty_like(like) if in_dims[1] is not None else like.new_empty(info.batch_size, *like.shape)
         keys = key.expand(info.batch_size) if in_dims[0] is None else key
-        _draw(keys.tolist(), masks.movedim(place, 0), keep, value, part)
+        draw_masks(keys.tolist(), masks.movedim(place, 0), keep, value, part)
         return masks, place
 
 
-def _draw(keys: list[int], masks: Tensor, keep: float, value: float, part: Part | None) -> Tensor:
-    """Fill masks, one for each key, shape ``(K, ...)``."""
+def draw_masks(keys: list[int], masks: Tensor, keep: float, value: float = 1.0, part: Part | None = None) -> Tensor:
+    """Fill masks in place with what :func:`keyed_mask` draws, one for each key, shape ``(K, ...)``; return them."""
     most = max(round(keep * 2**16), 1) - 1 - 2**15  # the largest of 16 bits that are kept; one beyond need not fit them
     if masks.is_contiguous() and cpu.takes(masks):
         return cpu.masks(keys, masks, most, value, part)

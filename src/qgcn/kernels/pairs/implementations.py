@@ -3,19 +3,13 @@
 Fused ones are for float32 and for spaces made of flat factors and quadrics.
 """
 
-import importlib.util
-import os
-import shutil
-import sysconfig
-from functools import cache
-from pathlib import Path
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from qgcn.kernels import backends
-from qgcn.kernels.backends import Backend, Implementation, forced
+from qgcn.kernels import backends, graphics
+from qgcn.kernels.backends import Backend, Implementation
 from qgcn.kernels.metric import Factor, Metric
 from qgcn.kernels.pairs import cpu
 from qgcn.kernels.pairs.neighbourhoods import Words
@@ -75,13 +69,7 @@ def _fused_obstacle(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | N
 
 
 def _triton_obstacle(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:
-    if why := _fused_obstacle(x, manifold, factors):
-        return why
-    if importlib.util.find_spec("triton") is None:
-        return "triton is not installed"
-    if _interpreted():
-        return None
-    return _missing_tools() if x.is_cuda else f"points are on {x.device}, expected a GPU"
+    return _fused_obstacle(x, manifold, factors) or graphics.obstacle(x)
 
 
 def _native_obstacle(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | None) -> str | None:
@@ -92,28 +80,6 @@ def _native_obstacle(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | 
     if factors is not None and len(factors) > cpu.MOST_FACTORS:
         return f"{manifold} has {len(factors)} factors, expected at most {cpu.MOST_FACTORS}"
     return cpu.obstacle()
-
-
-def _interpreted() -> bool:
-    """Tell whether Triton's interpreter, which runs kernels on the CPU for tests, was asked for by name."""
-    if forced() != "triton":
-        return False
-    import triton
-
-    return bool(triton.knobs.runtime.interpret)
-
-
-@cache
-def _missing_tools() -> str | None:
-    """Say which of the tools that Triton compiles its launchers with are missing."""
-    named = os.environ.get("CC")
-    names = (named,) if named else ("gcc", "clang")
-    if not any(map(shutil.which, names)):
-        return f"triton needs a C compiler: looked for {', '.join(names)}{' as named by $CC' if named else ''}"
-    folders = [sysconfig.get_path("include", scheme) for scheme in (sysconfig.get_default_scheme(), "posix_prefix")]
-    if not any((Path(folder) / "Python.h").exists() for folder in folders):
-        return f"triton needs the headers of Python: there is no {folders[-1]}/Python.h"
-    return None
 
 
 def _gpu() -> PairKernels:

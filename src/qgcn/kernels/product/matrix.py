@@ -189,7 +189,9 @@ class SparseMatrix:
     def block_diagonal(self, count: int) -> "SparseMatrix":
         """Return ``count`` copies along the diagonal; remembered."""
         if count not in self._blocks:
-            self._blocks[count] = self.sharing(self.structure.repeated(count), self.values.repeat(count))
+            made = self.sharing(self.structure.repeated(count), self.values.repeat(count))
+            made._symmetric_as = self  # asking the values would make a step wait for the device
+            self._blocks[count] = made
         return self._blocks[count]
 
     # --- other matrices of it ----------------------------------------------------------------------------------------------

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "../angles.h"
+#include "../columns.h"
 #include "../parallel.h"
-#include "angles.h"
 
 namespace {
 
@@ -16,59 +17,6 @@ struct Translation {
     const float* push;
     float ahead, size, root, antipode, tiny;
 };
-
-// Turn rows into columns, in place: halves change places, then halves of halves.
-INLINE void transpose(Lanes* rows) {
-    Bits place;
-    for (int i = 0; i < LANES; ++i) place[i] = i;
-#pragma GCC unroll 4
-    for (int step = LANES / 2; step; step /= 2) {
-        const Bits odd = (place & step) != 0;
-        const Bits low = odd ? place + (LANES - step) : place, high = odd ? place + LANES : place + step;
-#pragma GCC unroll 16
-        for (int i = 0; i < LANES; ++i) {
-            if (i & step) continue;
-            const Lanes one = rows[i], two = rows[i + step];
-            rows[i] = __builtin_shuffle(one, two, low);
-            rows[i + step] = __builtin_shuffle(one, two, high);
-        }
-    }
-}
-
-// Read sixteen points, or fewer and zeros, coordinate by coordinate; write them. Sixteen coordinates are turned at once.
-INLINE void read(const float* from, int dim, int64_t count, Lanes* to) {
-    int k = 0;
-    for (; k + LANES <= dim && count >= LANES; k += LANES) {
-        for (int i = 0; i < LANES; ++i) std::memcpy(&to[k + i], from + i * dim + k, sizeof(Lanes));
-        transpose(to + k);
-    }
-    for (int d = k; d < dim; ++d)
-        for (int i = 0; i < LANES; ++i) to[d][i] = i < count ? from[i * dim + d] : 0.0f;
-}
-
-INLINE void write(const Lanes* from, int dim, int64_t count, float* to) {
-    int k = 0;
-    for (; k + LANES <= dim; k += LANES) {
-        Lanes rows[LANES];
-        std::copy_n(from + k, LANES, rows);
-        transpose(rows);
-        for (int i = 0; i < count; ++i) std::memcpy(to + i * dim + k, &rows[i], sizeof(Lanes));
-    }
-    for (int i = 0; i < count; ++i)
-        for (int d = k; d < dim; ++d) to[i * dim + d] = from[d][i];
-}
-
-INLINE Lanes dot(const Lanes* x, const Lanes* y, int begin, int end) {
-    Lanes total{};
-    for (int d = begin; d < end; ++d) total += x[d] * y[d];
-    return total;
-}
-
-INLINE Lanes dot(const Lanes* x, const float* y, int begin, int end) {
-    Lanes total{};
-    for (int d = begin; d < end; ++d) total += x[d] * y[d];
-    return total;
-}
 
 // What both passes need of sixteen points.
 struct Moved {
@@ -113,13 +61,6 @@ struct Moved {
         factor = select(inside, angle(length, first) / length, select(front, 1 / first, Lanes{}));
     }
 };
-
-// S' for negative arguments: its series where the quotient would cancel.
-INLINE Lanes sine_slope(const Lanes& z, const Lanes& cosine, const Lanes& sine) {
-    const Lanes series =
-        1 / 6.0f + z * (1 / 60.0f + z * (1 / 1680.0f + z * (1 / 90720.0f + z * (1 / 7983360.0f + z / 1037836800.0f))));
-    return select(z < -1.0f, (cosine - sine) / (2 * z), series);
-}
 
 constexpr int64_t BLOCK = 128;  // rows whose contributions to a sum are added up before the others'
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "../lanes.h"
+#include "lanes.h"
 
 namespace {
 
@@ -67,6 +67,13 @@ INLINE Lanes angle(const Lanes& y, const Lanes& x) {
     a = select(far, a + 0.25f * PI, a);
     a = select(steep, 0.5f * PI - a, a);
     return select(x < 0.0f, PI - a, a);
+}
+
+// S' for negative arguments: its series where the quotient would cancel.
+INLINE Lanes sine_slope(const Lanes& z, const Lanes& cosine, const Lanes& sine) {
+    const Lanes series =
+        1 / 6.0f + z * (1 / 60.0f + z * (1 / 1680.0f + z * (1 / 90720.0f + z * (1 / 7983360.0f + z / 1037836800.0f))));
+    return select(z < -1.0f, (cosine - sine) / (2 * z), series);
 }
 
 }  // namespace

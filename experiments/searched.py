@@ -1,0 +1,168 @@
+"""Models with equal rights: one search for each on validation, then ten seeds of what it chose on the test.
+
+    QGCN_DATA=... python experiments/searched.py search --problems cora-links cora-classes --jobs 2 --trials 10 --folder sweeps
+    QGCN_DATA=... python experiments/searched.py score --folder sweeps --jobs 2
+    python experiments/searched.py table
+
+``search`` makes the same number of trials for every model and space of a problem, see ``qgcn sweep``; one process a problem.
+``score`` trains what was chosen with ten seeds, a line of ``results/searched.jsonl`` for each seed. ``keep`` packs all trials
+into ``results/searched-trials.jsonl.gz``. What is there is not computed again.
+"""
+
+import argparse
+import gzip
+import json
+import multiprocessing
+import time
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results" / "searched.jsonl"
+TRIALS = RESULTS.with_name("searched-trials.jsonl.gz")
+SEEDS = 10
+GRAPHS = ("cora", "citeseer", "pubmed", "airport")
+LINKS = {"task": "links", "decoder": "network", "weight_decay": 0.0, "epochs": 300, "patience": 60, "eval_every": 10}
+HITS = LINKS | {"val": 0.1, "test": 0.2, "select": "hits@100"}
+CLASSES = {"task": "classification"}
+PROBLEMS: dict[str, dict[str, Any]] = (
+    {f"{graph}-links": LINKS | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
+    | {f"{graph}-hits": HITS | {"data": graph, "row_normalize": True} for graph in GRAPHS[:3]}
+    | {f"{graph}-classes": CLASSES | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
+)
+"""Settings that are not searched, by the name of the problem."""
+SEARCHED = {
+    "links": ("lr", "dropout", "feature_dropout", "edge_dropout", "aggregation", "layers", "steps"),
+    "classification": ("lr", "dropout", "feature_dropout", "edge_dropout", "weight_decay", "aggregation", "layers", "steps"),
+}
+"""Settings that are searched, as far as a model has them."""
+OURS = {
+    "links": ("propagation:Q{half},{half}", "propagation:E{whole}", "qgcn:E{whole}"),
+    "classification": (
+        "propagation:Q{half},{half}",
+        "propagation:E{whole}",
+        "deep:Q{half},{half}",
+        "deep:E{whole}",
+        "qgcn:Q8,8",
+        "qgcn:E16",
+    ),
+}
+PEERS = ("gcn", "gat", "sage", "sgc")
+KEYS = ("problem", "model", "space")
+
+
+def candidates(problem: str) -> list[Any]:
+    """Return the models and spaces of a problem: all as wide, hidden layers as wide as the embedding."""
+    from qgcn.sweeping import parse_candidate
+
+    fixed = PROBLEMS[problem] | {"yardsticks": False, "seeds": 2}
+    task, whole = fixed["task"], 64 if fixed["task"] == "classification" else 128 if fixed["data"] == "pubmed" else 256
+    named = [name.format(half=whole // 2, whole=whole) for name in OURS[task]] + [f"{peer}:E{whole}" for peer in PEERS]
+    return [replace(parse_candidate(name, fixed), only=SEARCHED[task]) for name in named]
+
+
+def search(problem: str, folder: Path, trials: int, jobs: int, device: str) -> None:
+    """Make the trials of a problem that are missing."""
+    from qgcn.sweeping import Sweep
+
+    made = [replace(each, fixed=each.fixed | {"device": device}) for each in candidates(problem)]
+    Sweep(made, folder / problem, trials=trials, jobs=jobs).run()
+
+
+def chosen(folder: Path) -> list[dict[str, Any]]:
+    """Return the settings of the best trial of every model, space and problem in a folder of sweeps, by validation."""
+    from qgcn.tasks import read_config
+
+    found = []
+    for problem in PROBLEMS:
+        for path in sorted((folder / problem / "best").glob("*.yaml")):
+            settings = read_config(path)
+            found.append({"problem": problem, "model": settings["model"], "space": settings["space"], "settings": settings})
+    return found
+
+
+def score(job: tuple[dict[str, Any], str]) -> list[dict[str, Any]]:
+    """Train what was chosen with all seeds; return a line for each."""
+    import torch
+
+    from qgcn import __version__
+    from qgcn.training import Config, Run
+
+    torch.set_num_threads(1)
+    case, device = job
+    began = time.monotonic()
+    try:
+        run = Run(Config.checked(case["settings"] | {"seed": 0, "seeds": SEEDS, "device": device, "yardsticks": False}))
+        run.train()
+    except ValueError as error:  # diverged
+        return [case | {"seed": 0, "error": str(error)}]
+    about = {"seconds": round((time.monotonic() - began) / SEEDS, 2), "version": __version__, "torch": torch.__version__}
+    kept = ("seed", "best_epoch", "val", "test", "network")
+    return [case | {key: each[key] for key in kept if key in each} | about for each in run.results]
+
+
+def table(lines: list[dict[str, Any]]) -> None:
+    """Print test scores, one row for each model and space, one column for each problem."""
+    cells: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for line in lines:
+        if "error" not in line:
+            cells[line["model"], line["space"]][line["problem"]].append(100 * line["test"][_metric(line["problem"])])
+    problems = [problem for problem in PROBLEMS if any(problem in row for row in cells.values())]
+    print(f"| model | space | {' | '.join(problems)} |\n| --- | --- |{' ---: |' * len(problems)}")
+    for (model, space), row in cells.items():
+        shown = [f"{mean(found):.2f} ± {stdev(found):.2f}" if len(found := row[each]) > 1 else "" for each in problems]
+        print(f"| {model} | {space} | {' | '.join(shown)} |")
+
+
+def _metric(problem: str) -> str:
+    return {"links": "roc_auc", "hits": "hits@100", "classes": "f1_micro"}[problem.rpartition("-")[2]]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def main() -> None:
+    """Search, score, or print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=("search", "score", "keep", "table"))
+    parser.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=list(PROBLEMS))
+    parser.add_argument("--folder", type=Path, default=Path("sweeps"))
+    parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=2, help="processes, of each problem for a search")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--limit", type=float, default=float("inf"), help="stop scoring after so many seconds")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    asked = parser.parse_args()
+    context = multiprocessing.get_context("spawn")
+    if asked.action == "search":
+        given = [(each, asked.folder, asked.trials, asked.jobs, asked.device) for each in asked.problems]
+        started = [context.Process(target=search, args=each) for each in given]
+        for process in started:
+            process.start()
+        for process in started:
+            process.join()
+    elif asked.action == "score":
+        done = {tuple(line[key] for key in KEYS) for line in _lines(asked.out)}
+        left = [case for case in chosen(asked.folder) if tuple(case[key] for key in KEYS) not in done]
+        jobs, began = [(case, asked.device) for case in left if case["problem"] in asked.problems], time.monotonic()
+        with context.Pool(asked.jobs) as pool:
+            for found in pool.imap_unordered(score, jobs):
+                with asked.out.open("a") as file:
+                    file.write("".join(json.dumps(line) + "\n" for line in found))
+                if time.monotonic() - began > asked.limit:
+                    pool.terminate()
+                    break
+    elif asked.action == "keep":
+        rows = [
+            json.dumps({"problem": each} | row) for each in PROBLEMS for row in _lines(asked.folder / each / "trials.jsonl")
+        ]
+        TRIALS.write_bytes(gzip.compress("".join(f"{row}\n" for row in rows).encode(), mtime=0))
+    else:
+        table(_lines(asked.out))
+
+
+if __name__ == "__main__":
+    main()
