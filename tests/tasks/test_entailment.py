@@ -145,6 +145,9 @@ def test_paths_of_training_pairs_are_a_yardstick():
     found = {name: method() for name, method in task.yardsticks().items()}
     assert found["paths of training pairs"]["f1"] == 1
     assert 0 < found["number of descendants"]["f1"] < 1
+    assert "number of descendants" in str(task.verdict((0.99, 0.0), found))  # paths need no points: they are no rival
+    assert "paths" not in str(task.verdict((0.01, 0.0), found)).lower()
+    assert "follow from training pairs" in task.caution()
 
 
 def test_direction_is_asked_for():

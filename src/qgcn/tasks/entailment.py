@@ -1,7 +1,7 @@
 """Entailment: which node of a hierarchy is an ancestor of which."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
@@ -27,8 +27,12 @@ from qgcn.tasks.task import Rung, Scores, Split, Task
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+    from qgcn.yardsticks import Verdict
+
 __all__ = ["Entailment", "EntailmentConfig", "EntailmentPredictor"]
 
+PATHS = "paths of training pairs"
+"""Name of the yardstick that goes along training pairs."""
 SHARPNESS = 4.0
 """Where the steepness of the objective starts; it is learned."""
 PARTS = ("train", "val", "test", "val_negative", "test_negative")
@@ -300,7 +304,7 @@ class Entailment(Task[EntailmentConfig]):
 
     def yardsticks(self) -> dict[str, Callable[[], Scores]]:
         """Return what follows from training pairs by going along them, and how many descendants a node has."""
-        return {"paths of training pairs": self._reached, "number of descendants": self._descendants}
+        return {PATHS: self._reached, "number of descendants": self._descendants}
 
     def _reached(self) -> Scores:
         (pairs,) = self.targets("test")
@@ -333,6 +337,17 @@ class Entailment(Task[EntailmentConfig]):
         sizes = f"{count['train']} train, {count['val']} val, {count['test']} test pairs"
         told = [f"{sizes}; {count['val_negative']} and {count['test_negative']} negatives"]
         return told + ([] if getattr(self.data, "edge_weight", None) is None else ["weights of edges are not used"])
+
+    def verdict(self, score: tuple[float, float], yardsticks: Mapping[str, Scores]) -> "Verdict | None":
+        """Compare with yardsticks other than paths, which know every implied pair without learning; see :meth:`caution`."""
+        return super().verdict(score, {name: scores for name, scores in yardsticks.items() if name != PATHS})
+
+    def caution(self) -> str:
+        """Say what the score is of."""
+        return (
+            "Held-out pairs follow from training pairs: going along these finds all of them. "
+            "The score tells how well points hold the order, not how well unknown pairs are guessed."
+        )
 
     def features_used(self) -> str:
         """Return which features the model sees."""
