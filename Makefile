@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos fuzz mutate lint format bench shape package docs clean
+.PHONY: help demo test chaos fuzz mutate lint format bench shape package tables docs clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/:/' | column -t -s ':'
@@ -59,6 +59,9 @@ shape: $(INSTALLED)  ## Record the public names and signatures, after a change t
 
 package: $(INSTALLED)  ## Build wheel and sdist, and run the wheel without the development tools
 	$(BIN)/python tests/package.py
+
+tables: $(INSTALLED)  ## Render the tables of README and docs from experiments/results
+	$(BIN)/python experiments/tables.py
 
 docs: $(INSTALLED)  ## Build the manual into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

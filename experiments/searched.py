@@ -1,12 +1,12 @@
-"""Models with equal rights: one search for each on validation, then ten seeds of what it chose on the test.
+"""Models with equal rights: one search for each on validation, then several seeds of what it chose on the test.
 
     QGCN_DATA=... python experiments/searched.py search --problems cora-links cora-classes --jobs 2 --trials 10 --folder sweeps
     QGCN_DATA=... python experiments/searched.py score --folder sweeps --jobs 2
     python experiments/searched.py table
 
 ``search`` makes the same number of trials for every model and space of a problem, see ``qgcn sweep``; one process a problem.
-``score`` trains what was chosen with ten seeds, a line of ``results/searched.jsonl`` for each seed. ``keep`` packs all trials
-into ``results/searched-trials.jsonl.gz``. What is there is not computed again.
+``score`` trains what was chosen with ten seeds, or as many as asked for; one line of ``results/searched.jsonl`` for each.
+``keep`` packs all trials into ``results/searched-trials.jsonl.gz``. What is there is not computed again.
 """
 
 import argparse
@@ -83,7 +83,7 @@ def chosen(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def score(job: tuple[dict[str, Any], str]) -> list[dict[str, Any]]:
+def score(job: tuple[dict[str, Any], str, int]) -> list[dict[str, Any]]:
     """Train what was chosen with all seeds; return a line for each."""
     import torch
 
@@ -91,29 +91,37 @@ def score(job: tuple[dict[str, Any], str]) -> list[dict[str, Any]]:
     from qgcn.training import Config, Run
 
     torch.set_num_threads(1)
-    case, device = job
+    case, device, seeds = job
     began = time.monotonic()
     try:
-        run = Run(Config.checked(case["settings"] | {"seed": 0, "seeds": SEEDS, "device": device, "yardsticks": False}))
+        run = Run(Config.checked(case["settings"] | {"seed": 0, "seeds": seeds, "device": device, "yardsticks": False}))
         run.train()
     except ValueError as error:  # diverged
         return [case | {"seed": 0, "error": str(error)}]
-    about = {"seconds": round((time.monotonic() - began) / SEEDS, 2), "version": __version__, "torch": torch.__version__}
+    about = {"seconds": round((time.monotonic() - began) / seeds, 2), "version": __version__, "torch": torch.__version__}
     kept = ("seed", "best_epoch", "val", "test", "network")
     return [case | {key: each[key] for key in kept if key in each} | about for each in run.results]
 
 
 def table(lines: list[dict[str, Any]]) -> None:
-    """Print test scores, one row for each model and space, one column for each problem."""
+    """Print test scores, one row for each model and kind of space, one column for each problem."""
     cells: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for line in lines:
         if "error" not in line:
-            cells[line["model"], line["space"]][line["problem"]].append(100 * line["test"][_metric(line["problem"])])
+            kind = "Q, half times" if line["space"].startswith("Q") else "E"
+            cells[line["model"], kind][line["problem"]].append(100 * line["test"][_metric(line["problem"])])
     problems = [problem for problem in PROBLEMS if any(problem in row for row in cells.values())]
     print(f"| model | space | {' | '.join(problems)} |\n| --- | --- |{' ---: |' * len(problems)}")
-    for (model, space), row in cells.items():
-        shown = [f"{mean(found):.2f} ± {stdev(found):.2f}" if len(found := row[each]) > 1 else "" for each in problems]
-        print(f"| {model} | {space} | {' | '.join(shown)} |")
+    rows = sorted(cells.items(), key=lambda row: (row[0][0] in PEERS, row[0][0] != "propagation", row[0]))
+    for (model, kind), row in rows:
+        print(f"| {model} | {kind} | {' | '.join(_shown(row[each]) for each in problems)} |")
+
+
+def _shown(scores: list[float]) -> str:
+    if not scores:
+        return ""
+    told = f"{mean(scores):.2f}" + (f" ± {stdev(scores):.2f}" if len(scores) > 1 else "")
+    return told if len(scores) == SEEDS else f"{told} ({len(scores)})"
 
 
 def _metric(problem: str) -> str:
@@ -133,6 +141,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2, help="processes, of each problem for a search")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--models", nargs="+", help="models to be scored (default: all)")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of a score")
     parser.add_argument("--limit", type=float, default=float("inf"), help="stop scoring after so many seconds")
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
@@ -147,7 +157,10 @@ def main() -> None:
     elif asked.action == "score":
         done = {tuple(line[key] for key in KEYS) for line in _lines(asked.out)}
         left = [case for case in chosen(asked.folder) if tuple(case[key] for key in KEYS) not in done]
-        jobs, began = [(case, asked.device) for case in left if case["problem"] in asked.problems], time.monotonic()
+        left = [
+            case for case in left if case["problem"] in asked.problems and case["model"] in (asked.models or [case["model"]])
+        ]
+        jobs, began = [(case, asked.device, asked.seeds) for case in left], time.monotonic()
         with context.Pool(asked.jobs) as pool:
             for found in pool.imap_unordered(score, jobs):
                 with asked.out.open("a") as file:

@@ -41,6 +41,7 @@ COMMANDS = [
     ["neighbors", "run", "n0", "--top", "3"],
     ["export", "run", "--format", "csv"],
     ["report", "run", "--no-geometry"],
+    ["reproduce", "table3", "--quick", "--seeds", "1", "--results", "lines"],
 ]
 
 

@@ -93,6 +93,10 @@ def write_corpus(folder: Path = CORPUS) -> None:
         "# comment\ntask: classification\ndata: cora\nmodel: hgcn\nspace: 'H4'\npatience: null\nrefit: true\ndevice: cpu\n",
     )
     _write(folder / "spaces", "names.txt", "E10\nH10\nS10\nK3\nQ7,3\nH5xS5\nQ4,2xE4xH2\n")
+    told = '{"hash": "5d4c3b571e4eeb9e", "settings": {"task": "links", "lr": 0.01, "clip": null}}\n'
+    scores = '"metric": "roc_auc", "val": {"roc_auc": 0.9}, "test": {"roc_auc": 0.91, "mrr": 0.3}'
+    line = f'{{"hash": "5d4c3b571e4eeb9e", "table": "table2", "seed": 0, {scores}, "seconds": 2.5}}\n'
+    _write(folder / "results", "table2.jsonl", told + line)
     content = pickle.dumps({0: [1, 2], 1: [0], "feat": np.eye(3)}, protocol=3)
     _write(folder / "pickles", "adjacency.p", content.replace(b"numpy._core", b"numpy.core"))  # as NumPy 1 wrote it
 

@@ -15,6 +15,7 @@ from fuzz.corpus import CORPUS, EDGES, NAMES
 from qgcn.data import NodeNames, read_graph, read_link_split, read_node_split
 from qgcn.data.pickles import read_pickle
 from qgcn.manifolds import parse_space
+from qgcn.reproduction import Store
 from qgcn.tasks import Config, read_config
 from qgcn.training.folder import RunFolder
 from qgcn.training.pairs import read_pairs
@@ -71,6 +72,7 @@ _add("pairs", mutations.text, lambda path: read_pairs(path, NodeNames(IDS)))
 _add("columns", mutations.text, lambda path: read_columns(path, IDS))
 _add("settings", mutations.yaml, lambda path: Config.checked(read_config(path), str(path)), 8)
 _add("spaces", mutations.space, lambda path: parse_space(path.read_text(encoding="utf-8")), 4)
+_add("results", mutations.text, lambda path: Store(path.parent, (path.stem,)), 4)
 _add("pickles", mutations.raw, lambda path: read_pickle(path.read_bytes(), path.name), 4)
 
 

@@ -47,6 +47,8 @@ def test_rescale_lands_on_the_other_manifold_and_scales_distances(s, t):
     there, other = (geometry.rescale(z, beta=-0.5, new_beta=-8.0) for z in (x, y))
     square = geometry.inner(there, there, time_dim=t)
     torch.testing.assert_close(square, torch.full_like(square, -8.0), rtol=1e-10, atol=0)
+    product = 16 * geometry.inner(x, y, time_dim=t)  # beta' / beta; the paper's Corollary 1 has it the other way round
+    torch.testing.assert_close(geometry.inner(there, other, time_dim=t), product, rtol=1e-10, atol=1e-10)
     ratio = 4 * geometry.dist(x, y, beta=-0.5, time_dim=t)
     torch.testing.assert_close(geometry.dist(there, other, beta=-8.0, time_dim=t), ratio, rtol=1e-7, atol=1e-7)
     torch.testing.assert_close(geometry.rescale(there, beta=-8.0, new_beta=-0.5), x)

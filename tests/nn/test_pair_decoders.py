@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from qgcn import parse_space
-from qgcn.nn import PAIR_DECODERS, BilinearForm, InnerProduct, SquaredDistance, pair_decoder
+from qgcn.nn import BilinearForm, InnerProduct, SquaredDistance, pair_decoder
 
+PLAIN = ("squared-distance", "distance", "product", "bilinear")
 SPACES = ["E4", "H3", "S3", "Q2,2", "Q3,1", "Q0,4", "H2xS2", "Q2,2xE2"]
 
 
@@ -15,7 +16,7 @@ def points_of(space, count=9):
         return space.expmap0(0.4 * torch.randn(count, space.ambient_dim)).detach()
 
 
-@pytest.mark.parametrize("name", PAIR_DECODERS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("space", SPACES)
 def test_rows_are_pairs(space, name):
     space = parse_space(space, beta=-1.7)
@@ -75,7 +76,7 @@ def test_a_fixed_boundary_has_no_parameters():
         assert len(list(pair_decoder(name, space).parameters())) == 1
 
 
-@pytest.mark.parametrize("name", PAIR_DECODERS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("space", SPACES)
 def test_gradients_are_finite_where_points_coincide_and_at_the_origin(space, name):
     space = parse_space(space)
@@ -86,6 +87,9 @@ def test_gradients_are_finite_where_points_coincide_and_at_the_origin(space, nam
     assert gradient.isfinite().all()
 
 
-def test_an_unknown_name_is_refused():
-    with pytest.raises(ValueError, match="unknown decoder 'dot': expected one of squared-distance"):
-        pair_decoder("dot", parse_space("E2"))
+def test_pairs_of_nodes_are_pairs_of_their_points():
+    space = parse_space("Q2,2")
+    points, pairs = points_of(space), torch.tensor([[0, 3, 8], [1, 3, 2]])
+    for name in PLAIN:
+        decoder = pair_decoder(name, space)
+        assert torch.equal(decoder.decode(points, pairs, space), decoder(points[pairs[0]], points[pairs[1]], space))

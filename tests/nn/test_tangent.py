@@ -115,16 +115,23 @@ def test_double_projection_takes_sparse_features_and_features_without_time():
     torch.testing.assert_close(layer(x.to_sparse()), y)
 
 
-def test_double_projection_perturbs_in_training_only():
+def test_double_projection_perturbs_features_once():
     torch.manual_seed(0)
-    layer = DoubleProjection(parse_space("Q2,2"), perturbation=0.02)
+    layer, other = (DoubleProjection(parse_space("Q2,2"), perturbation=0.02) for _ in range(2))
     x = torch.randn(50, 4, generator=generator(0))
     given = x.clone()
-    noise = (layer.train()(x) - layer.eval()(x))[:, 2:]
+    noise = (layer.train()(x) - DoubleProjection(parse_space("Q2,2"))(x))[:, 2:]
     assert torch.equal(x, given)
     assert 0.015 < noise.abs().max() < 0.02 + 1e-6
     assert abs(noise.mean().item()) < 4 * 0.02 / (3 * 100) ** 0.5
-    assert torch.equal(layer.eval()(x), layer.eval()(x))
+    first = layer(x)
+    assert torch.equal(layer(x), first)
+    assert torch.equal(layer.eval()(x), first)
+    assert layer(x[:7]).shape == (7, 4)
+    torch.testing.assert_close(layer(x.double()).float(), first)
+    assert not torch.equal(other(x), first)
+    torch.manual_seed(0)
+    assert torch.equal(DoubleProjection(parse_space("Q2,2"), perturbation=0.02)(x), first)
 
 
 # --- skip connection -------------------------------------------------------------------------------------------------------

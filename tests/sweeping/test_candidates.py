@@ -1,5 +1,7 @@
 """Candidates: what is searched for which model, and what is drawn."""
 
+from dataclasses import replace
+
 import pytest
 
 from qgcn.sweeping.candidates import draw, parse_candidate, widened
@@ -21,7 +23,7 @@ def test_only_what_a_model_has_is_searched():
 def test_encoders_may_name_values_of_their_own_options():
     deep = parse_candidate("deep:Q3,1", FIXED).ranges
     assert deep["layers"].choices == (4, 8, 16)
-    assert parse_candidate("qgcn:Q3,1", FIXED).ranges["layers"].choices == (2, 3)
+    assert parse_candidate("qgcn:Q3,1", FIXED).ranges["layers"].choices == (1, 2, 3)
     for task in ("links", "classification"):
         ranges = parse_candidate("propagation:Q3,1", FIXED | {"task": task}).ranges
         assert ranges["steps"].choices == (2, 3, 5, 8)
@@ -50,3 +52,8 @@ def test_a_width_is_a_hidden_space():
 def test_an_unknown_model_is_refused():
     with pytest.raises(ValueError, match="did you mean 'qgcn'"):
         parse_candidate("qgcm:Q3,1", FIXED)
+
+
+def test_a_search_may_be_of_some_settings_alone():
+    some = replace(parse_candidate("propagation:Q3,1", FIXED), only=("lr", "steps", "nothing"))
+    assert set(some.ranges) == {"lr", "steps"}

@@ -139,3 +139,10 @@ def test_a_full_disk_costs_no_trial(tmp_path, monkeypatch):
         with pytest.raises(OSError, match=r"cannot write .*journal\.log: No space left on device"):
             sweep_in(tmp_path / "full", trials=3).run()
     assert plain(sweep_in(tmp_path / "full", trials=3).run()) == plain(sweep_in(tmp_path / "whole", trials=3).run())
+
+
+def test_encoders_with_ranges_of_their_own_are_searched(tmp_path):
+    rows = sweep_in(tmp_path, "propagation:Q3,1", trials=1).run()
+    assert rows[0].state == "complete"
+    assert rows[0].settings["steps"] in (2, 3, 5, 8)
+    assert sweep_in(tmp_path, "propagation:Q3,1", trials=1).run() == rows

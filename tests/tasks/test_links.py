@@ -407,3 +407,30 @@ def test_a_spectral_yardstick_is_chosen_among_2_to_64_eigenvectors_and_two_power
     monkeypatch.setattr(task, "_by_eigenvectors", lambda *given: asked.append(given[-1]) or whole(*given))
     task._choose(*task.link_terms.spectrum)
     assert sorted(asked) == [(2**k, power) for k in range(1, 7) for power in (1, 2)]
+
+
+def test_a_changed_graph_has_neighbours_of_its_own():
+    task = LinkPrediction.of(data.load("stochastic-block"), space="E4", decoder="neighbours", blend=False)
+    trained = task.build_predictor().eval()
+    known = task.data.edge_index
+    changed = task.changed(Data(edge_index=known[:, known[0] != 0][:, known[1, known[0] != 0] != 0], num_nodes=task.num_nodes))
+    asked = changed.adapted(trained)
+    pairs = task.targets("test")[0]
+    points = task.embed(trained)
+    through = {node for _, node in zip(*(each.tolist() for each in trained.decoder.neighbours.of_pairs(pairs)), strict=True)}
+    left = {node for _, node in zip(*(each.tolist() for each in asked.decoder.neighbours.of_pairs(pairs)), strict=True)}
+    assert 0 in through
+    assert 0 not in left
+    assert not torch.equal(asked.pair_logits(points, pairs), trained.pair_logits(points, pairs))
+    plain = LinkPrediction.of(data.load("stochastic-block"), space="E4").build_predictor()
+    assert changed.adapted(plain) is plain
+
+
+def test_seeds_with_shared_neighbours_are_trained_one_by_one():
+    settings = {"space": "E4", "decoder": "neighbours"}
+    task = LinkPrediction.of(data.load("stochastic-block"), **settings)
+    assert not task.can_batch()
+    assert not task.is_static
+    other = task.reconfigured(type(task.config).model_validate(task.config.model_dump() | {"decoder": "network"}))
+    assert other.can_batch()
+    assert other.is_static

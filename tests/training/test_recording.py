@@ -13,7 +13,6 @@ NETWORKS = (
     {"task": "links", "model": "qgcn", "space": "Q3,1", "aggregation": "mean"},
     {"task": "classification", "model": "qgcn", "space": "Q3,2"},
     {"task": "classification", "model": "deep", "space": "H4"},
-    {"task": "reconstruction", "model": "qgcn", "space": "H2xS2", "schedule": "constant"},
 )
 
 

@@ -20,6 +20,7 @@ _COMMANDS = {
     "export": "Export an embedding: CSV, Parquet, npz, GraphML, word2vec.",
     "report": "Write a report to explore in a browser.",
     "analyze": "Measure the geometry of a graph: how tree-like it is, how it curves, and which space fits it.",
+    "reproduce": "Reproduce the tables and figures of the paper, cell by cell.",
     "datasets": "List the data sets and generated graphs, and which of them are on this machine.",
     "info": "Show versions, the device, which kernels run and how fast, and the folders of data and cache.",
     "demo": "Embed a ring of trees, and write a report to open in a browser.",

@@ -148,8 +148,7 @@ class TangentNetwork(Encoder):
             stacked=cls.reads_graph,
             hops=int(options.get("layers", 2)) if cls.reads_graph and local else None,
             batchable=traceable and not noisy,
-            keyed=not noisy,
-            recordable=traceable and not (attention or noisy),
+            recordable=traceable and not attention,
         )
 
     @classmethod

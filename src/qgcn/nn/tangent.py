@@ -66,11 +66,12 @@ class DoubleProjection(nn.Module):
     r"""Map Euclidean features onto the manifold: :math:`\psi^{-1}\circ\psi`, Algorithm 1.
 
     The first ``t`` features become time coordinates and are scaled onto the manifold, the others are kept. Features whose time
-    part is zero have no direction there; the paper moves them by a small random amount.
+    part is zero have no direction there; the paper moves them by a small random amount. That amount is drawn for a layer, not
+    for a step: it is the same in every call on features of one shape, in training and after.
 
     Args:
         space: A pseudo-hyperboloid with as many coordinates as there are features.
-        perturbation: Half the width of the uniform noise added in training; the paper takes 0.02.
+        perturbation: Half the width of the uniform noise; the paper takes 0.02.
 
     Shapes:
         - **input:** features ``(N, d)``
@@ -83,14 +84,22 @@ class DoubleProjection(nn.Module):
             raise ValueError(f"perturbation must not be negative, got {perturbation}")
         self.space = space
         self.perturbation = perturbation
+        self._key = int(torch.randint(2**31, ())) if perturbation > 0 else 0
+        self._noise: Tensor | None = None
 
     def forward(self, features: Tensor | SparseMatrix) -> Tensor:
         """Map features to points; a sparse matrix is made dense."""
         dense = features.to_dense()
-        if self.training and self.perturbation > 0:
-            dense = dense + (2 * torch.rand_like(dense) - 1) * self.perturbation
-        points: Tensor = self.space.projx(dense)
+        points: Tensor = self.space.projx(dense + self._noise_like(dense) if self.perturbation > 0 else dense)
         return points
+
+    def _noise_like(self, dense: Tensor) -> Tensor:
+        """Return the noise for features of a shape; it is drawn once."""
+        kept = self._noise
+        if kept is None or (kept.shape, kept.dtype, kept.device) != (dense.shape, dense.dtype, dense.device):
+            drawn = torch.rand(dense.shape, generator=torch.Generator().manual_seed(self._key))
+            kept = self._noise = ((2 * drawn - 1) * self.perturbation).to(dense)
+        return kept
 
 
 def tangent_mean(tangents: Sequence[Tensor]) -> Tensor:

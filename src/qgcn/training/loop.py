@@ -162,7 +162,7 @@ class Trainer:
         shared = Randomness(self.seeds, self.config.split_seed, self.epoch, self.fabric.device)
         loader, losses = self.task.loader, torch.empty(0)
         if self._static and isinstance(loader, FullBatch):
-            made = (loader, self.predictor, self._own_seeds, self._step, self.fabric.device)
+            made = loader, self.predictor, self._own_seeds, self._step, self.fabric.device
             self._recorded = self._recorded or RecordedTraining(*made)
             return self._recorded.step(loader.draws(shared), self.epoch)
         for batch in loader.batches(shared):
@@ -289,14 +289,8 @@ class Trainer:
         if self.config.patience is not None:
             since = torch.maximum(self.best_epoch, torch.full_like(self.best_epoch, settled))
             self.stopped = self.stopped | (self.epoch - since >= self.config.patience)
-        rows = (
-            loss.double().reshape(-1),
-            score,
-            self.best_score,
-            active.double(),
-            self.stopped.double(),
-            self._finite().double(),
-        )
+        seen = (active.double(), self.stopped.double(), self._finite().double())
+        rows = (loss.double().reshape(-1), score, self.best_score, *seen)
         losses, scores, best, going, stopped, fine = torch.stack(rows).tolist()
         self._all_stopped = all(stopped)
         for index in [index for index, goes in enumerate(going) if goes]:

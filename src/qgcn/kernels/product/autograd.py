@@ -59,7 +59,7 @@ class _Product(Function):
             side_by_side = columns.movedim(in_dims[1] or 0, -2).reshape(matrix.shape[1], -1)  # (M, batch * n)
             return product(matrix, side_by_side).view(rows, count, -1), 1
         below = (columns.expand(count, -1, -1) if each is None else each).reshape(-1, columns.shape[-1])  # (batch * M, n)
-        blocks = matrix.sharing(matrix.structure.repeated(count), own.flatten())
+        blocks = matrix.blocks_of(own)
         return product(blocks, below).view(count, rows, -1), 0
 
 

@@ -194,6 +194,12 @@ class SparseMatrix:
             self._blocks[count] = made
         return self._blocks[count]
 
+    def blocks_of(self, values: Tensor) -> "SparseMatrix":
+        """Return copies with values of their own, shape ``(K, nnz)``, along the diagonal; taken for not symmetric."""
+        made = self.sharing(self.structure.repeated(len(values)), values.flatten())
+        made._symmetric_as = False
+        return made
+
     # --- other matrices of it ----------------------------------------------------------------------------------------------
 
     def with_values(self, values: Tensor, symmetric: bool = False) -> "SparseMatrix":
