@@ -3,6 +3,8 @@
     QGCN_DATA=... python experiments/entailment.py tune --device cuda --jobs 8 --limit 120
     QGCN_DATA=... python experiments/entailment.py final --device cuda --jobs 8 --limit 150
     QGCN_DATA=... python experiments/entailment.py tune --device cpu --epochs 4 --models "light M10" --few --out /tmp/few.jsonl
+    QGCN_DATA=... python experiments/entailment.py final --device cpu --epochs 800 --few --models "light M10" "hyperbolic H10"
+    QGCN_DATA=... python experiments/entailment.py final --device cpu --epochs 800 --few --models "light M10" --spare trained
     python experiments/entailment.py table
 
 ``tune`` tries settings of every model in 10 dimensions without implied pairs; ``final`` trains each model with the settings
@@ -117,28 +119,37 @@ def cases_of(asked: argparse.Namespace, lines: list[dict[str, Any]]) -> list[dic
                 found.append((number, {"model": model, "dim": 10, "share": 0.0, "seed": 0, "changes": changes}))
     else:
         for model, dim, share, seed in product(asked.models, asked.dims, asked.shares, range(asked.seeds)):
-            changes = best_changes(lines, model)
+            changes = {} if asked.few else best_changes(lines, model)
             if changes is not None:
                 longer = {"epochs": asked.epochs, "eval_every": max(1, asked.epochs // 10)}
-                found.append(
-                    (
-                        seed * 10 + (dim != 10),
-                        {"model": model, "dim": dim, "share": share, "seed": seed, "changes": changes | longer},
-                    )
-                )
+                changes = changes | longer | ({} if asked.spare == "implied" else {"spare": asked.spare})
+                case = {"model": model, "dim": dim, "share": share, "seed": seed, "changes": changes}
+                found.append((seed * 10 + (dim != 10), case))
     return [{"stage": asked.stage} | case for _, case in sorted(found, key=lambda each: each[0])]
 
 
 def table(lines: list[dict[str, Any]]) -> None:
-    """Print the F1 on test, in per cent, one row for each model and dimension."""
-    cells: dict[tuple[str, int], dict[float, list[float]]] = {}
+    """Print the F1 on test, in per cent, one row for each model, dimension and what is spared as a negative."""
+    cells: dict[tuple[Any, ...], dict[float, list[float]]] = {}
     for line in lines:
         if line["stage"] == "final" and "test" in line:
-            cells.setdefault((line["model"], line["dim"]), {}).setdefault(line["share"], []).append(100 * line["test"]["f1"])
-    print("| cone and space | dimensions | 0 % | 10 % | 25 % |\n| --- | ---: | ---: | ---: | ---: |")
-    for (model, dim), row in sorted(cells.items(), key=lambda each: (-each[0][1], each[0][0])):
+            key = (-line["dim"], line["model"], line["changes"].get("spare", "implied"), line["changes"]["epochs"])
+            cells.setdefault(key, {}).setdefault(line["share"], []).append(100 * line["test"]["f1"])
+    print("| cone and space | dimensions | never negative | epochs | 0 % | 10 % | 25 % |")
+    print("| --- | ---: | --- | ---: | ---: | ---: | ---: |")
+    for (dim, model, spare, epochs), row in sorted(cells.items()):
         shown = [f"{sum(row[share]) / len(row[share]):.1f}" if share in row else "" for share in SHARES]
-        print(f"| {model} | {dim} | {' | '.join(shown)} |")
+        kind, space = model.split()[0], MODELS[model]["space"].format(-dim, -dim - 1)
+        print(f"| `{kind}`, `{space}` | {-dim} | {spare} | {epochs:,} | {' | '.join(shown)} |")
+
+
+def first_table(lines: list[dict[str, Any]]) -> None:
+    """Print the F1 on validation and test of the first settings of each model, of a former objective."""
+    tried = [line for line in lines if line["stage"].endswith("tune") and line["changes"]["lr"] == 0.05]
+    print("| cone and space | F1, validation | F1, test |\n| --- | ---: | ---: |")
+    for line in sorted(tried, key=lambda line: -float(line["val"])):
+        kind, space = line["model"].split()
+        print(f"| `{kind}`, `{space}` | {100 * line['val']:.1f} | {100 * line['test']['f1']:.1f} |")
 
 
 def main() -> None:
@@ -150,7 +161,8 @@ def main() -> None:
     parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=1500)
-    parser.add_argument("--few", action="store_true", help="try the default settings alone")
+    parser.add_argument("--few", action="store_true", help="take the default settings, without a search")
+    parser.add_argument("--spare", default="implied", choices=["implied", "trained"])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--device", default="cuda", choices=["cpu", "cuda"])
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which no case begins")
