@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import boundary
 import dimensions
 import encoders
+import entailment
 import frontier
 import searched
 import signature
@@ -234,6 +235,8 @@ def tables() -> dict[str, Callable[[], str]]:
     found["choice-by-coordinates"] = lambda: printed(lambda: signature.table(HERE / "signature" / "by-coordinates"))
     found["searched"] = lambda: printed(lambda: searched.table(lines_of("searched")))
     found["dimensions"] = lambda: printed(lambda: dimensions.table(lines_of("dimensions")))
+    found["entailment"] = lambda: printed(lambda: entailment.table(lines_of("entailment")))
+    found["entailment-first"] = lambda: printed(lambda: entailment.first_table(lines_of("entailment-first")))
     found |= {f"defaults-{task}": partial(defaults, task) for task in ("links", "classification", "reconstruction")}
     found["yardsticks-links"] = partial(yardsticks, "links", links, {name: name for name in LINK_YARDSTICKS})
     found["yardsticks-classes"] = partial(

@@ -43,7 +43,7 @@ def test_datasets_lists_each_name_once_and_generated_graphs_last(tmp_path):
     entries = datasets(tmp_path)
     assert [entry.name for entry in entries] == [*CATALOGUE, *GENERATORS]
     assert [entry.name for entry in entries if entry.local] == list(GENERATORS)
-    assert [entry.name for entry in entries if entry.directed] == ["wordnet-nouns"]
+    assert [entry.name for entry in entries if entry.directed] == ["wordnet-nouns", "wordnet-entailment"]
 
 
 def test_a_data_set_is_local_once_all_its_files_are_there(tmp_path):

@@ -196,3 +196,11 @@ def test_the_largest_and_smallest_weights_of_float32_are_kept(tmp_path):
     limits = np.finfo(np.float32)
     (tmp_path / "g.csv").write_text(f"a,b,{float(limits.max)!r}\nb,c,{float(limits.tiny)!r}\nc,d,0\n")
     assert read_graph(tmp_path / "g.csv").edge_weight.tolist() == [float(limits.max), float(limits.tiny)]
+
+
+def test_a_header_of_parents_and_children_is_no_edge(tmp_path):
+    path = tmp_path / "is-a.csv"
+    path.write_text("child,parent\ndog,animal\ncat,animal\n")
+    data = read_graph(path)
+    assert data.node_ids.tolist() == ["animal", "cat", "dog"]
+    assert data.edge_index.tolist() == [[1, 2], [0, 0]]  # from the first column to the second

@@ -76,7 +76,9 @@ def test_a_registered_space_is_read_alone_and_in_products():
     register_space("Grid", build_grid, numbers=2)
     assert str(parse_space("grid2,3")) == "Grid2,3"
     assert str(parse_space("Grid2,3 x H2")) == "Grid2,3xH2"
-    with pytest.raises(ValueError, match=r"unknown space 'Grid2': expected E10, .*Q7,3 \(space,time\), Grid10,10 or a product"):
+    with pytest.raises(
+        ValueError, match=r"unknown space 'Grid2': expected E10, .*Q7,3 \(space,time\), .*dS10, Grid10,10 or a product"
+    ):
         parse_space("Grid2")
     register_space("GRID", build_grid, numbers=2)  # a notebook's cell that is run again
 

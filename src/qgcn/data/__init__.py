@@ -14,7 +14,8 @@ from qgcn.data.generators import (
     tree,
     tree_with_cycles,
 )
-from qgcn.data.load import load
+from qgcn.data.hierarchies import depths, find_cycle, split_hierarchy, transitive_closure
+from qgcn.data.load import load, load_entailment
 from qgcn.data.names import NodeNames
 from qgcn.data.own import as_data, read_graph
 from qgcn.data.split_files import read_link_split, read_node_split
@@ -31,8 +32,11 @@ __all__ = [
     "cycle",
     "datasets",
     "degree_one_hot",
+    "depths",
+    "find_cycle",
     "grid",
     "load",
+    "load_entailment",
     "load_graph",
     "read_graph",
     "read_link_split",
@@ -42,6 +46,7 @@ __all__ = [
     "sphere_graph",
     "sphere_with_trees",
     "split_classes",
+    "split_hierarchy",
     "split_links",
     "split_nodes",
     "spreading_graph",
@@ -49,6 +54,7 @@ __all__ = [
     "stochastic_block",
     "torus_graph",
     "torus_with_trees",
+    "transitive_closure",
     "tree",
     "tree_with_cycles",
     "undirected",

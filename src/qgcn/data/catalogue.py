@@ -30,6 +30,7 @@ class Dataset:
         local: Whether it can be loaded without a download; filled by :func:`datasets`.
         url: Address of the folder its files are published in; ``None`` if they are generated or must be placed by hand.
         files: SHA-256 of each file.
+        layout: Content of a file that must be placed by hand.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Dataset:
     local: bool = False
     url: str | None = field(default=None, repr=False)
     files: dict[str, str] = field(default_factory=dict, repr=False, hash=False)
+    layout: str = field(default="", repr=False)
 
 
 def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int, sums: dict[str, str]) -> Dataset:
@@ -145,6 +147,21 @@ _PUBLISHED = [
         "WordNet 3.0, placed by hand",
         directed=True,
         files={"wordnet-nouns.npz": "13f30e7196b0dfce19a9d1b6f6354bbef8ab11828bc767180b2c8247aa5d384b"},
+        layout="the arrays `lemma` (N,), `hypernym` (E, 2) and `closure` (E, 2), the noun synsets of WordNet 3.0 "
+        "(dict/data.noun), their direct (synset, hypernym) pairs and the transitive closure of those",
+    ),
+    Dataset(
+        "wordnet-entailment",
+        82114,
+        84363,
+        0,
+        0,
+        "github.com/dalab/hyperbolic_cones, placed by hand",
+        directed=True,
+        files={"wordnet-entailment.npz": "9b9525d0d25c008c8bb6d25f8329024204845b4dbd4e18116c42825fe88c773d"},
+        layout="the arrays `names` (N,), and of (ancestor, descendant) pairs (P, 2) `train_0percent`, `train_10percent`, "
+        "`train_25percent`, `valid`, `valid_neg`, `test` and `test_neg`, the files noun_closure.tsv.* of "
+        "github.com/dalab/hyperbolic_cones",
     ),
 ]
 

@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from qgcn.data.arrays import arrays_of
 from qgcn.data.assemble import Array, assemble, degree_one_hot, undirected
 from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root, parts_of
 from qgcn.data.download import download
 from qgcn.data.draft import from_index
+from qgcn.data.hierarchies import published_split
 from qgcn.data.pickles import Holder, read_pickle
 from qgcn.hints import nearest
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["is_known", "load"]
+__all__ = ["is_known", "load", "load_entailment"]
 
 # what separates the four classes of airports, in the scale of the file
 _AIRPORT_BINS = (7 / 7, 8 / 7, 9 / 7)
+ENTAILMENT = "wordnet-entailment"
 _OPTIONS = {"airport": ["degree_features"], "wordnet-nouns": ["relation"]}
 
 
@@ -45,8 +48,9 @@ def load(
 
     Returns:
         ``edge_index`` int64 of shape ``(2, E)``, sorted, no self-loops; ``directed``, false if each edge is there in both
-        directions (all but wordnet-nouns, whose edges lead from a synset to its ancestors); ``num_nodes``; ``node_ids``, the
-        publisher's names of the nodes, shape ``(N,)``; ``name``; ``remarks``, what was cleaned. Where there are any: ``x``
+        directions (all but wordnet-nouns, whose edges lead from a synset to its ancestors, and wordnet-entailment, whose edges
+        lead from a synset to those right below it); ``num_nodes``; ``node_ids``, the publisher's names of the nodes, shape
+        ``(N,)``; ``name``; ``remarks``, what was cleaned. Where there are any: ``x``
         float32 of shape ``(N, F)``, raw; ``y`` int64 of shape ``(N,)``; ``train_mask``, ``val_mask``, ``test_mask``.
 
     Raises:
@@ -66,7 +70,30 @@ def load(
         return _airport(files, split_seed, **options)
     if key == "wordnet-nouns":
         return _wordnet(files, **options)
+    if key == ENTAILMENT:
+        return _entailment(files)
     return _planetoid(key, files) if entry.features else _edge_list(key, files)
+
+
+def load_entailment(name: str, share: float, root: str | Path | None = None) -> dict[str, Tensor] | None:
+    """Return the published split of the pairs of a hierarchy, ordered from ancestor to descendant.
+
+    Args:
+        name: Name of the data set.
+        share: Share of the implied pairs that are trained on.
+        root: Folder of the data sets.
+
+    Returns:
+        As for :func:`qgcn.data.split_hierarchy`; nothing if the data set has no published split.
+
+    Raises:
+        ValueError: The data set has no such share.
+        OSError: A file is not there.
+    """
+    if name.lower().replace("_", "-") != ENTAILMENT:
+        return None
+    (content,) = _files(CATALOGUE[ENTAILMENT], data_root(root), None).values()
+    return published_split(arrays_of(content, f"{ENTAILMENT}.npz"), share, ENTAILMENT)
 
 
 def is_known(name: str) -> bool:
@@ -91,9 +118,7 @@ def _files(entry: Dataset, root: Path, mirror: str | None) -> dict[str, bytes]:
         if not path.is_file():
             if base is None:
                 raise FileNotFoundError(
-                    f"{path} is not there, and is not published as one file: place it there with the arrays `lemma` (N,), "
-                    "`hypernym` (E, 2) and `closure` (E, 2), the noun synsets of WordNet 3.0 (dict/data.noun), their direct "
-                    "(synset, hypernym) pairs and the transitive closure of those"
+                    f"{path} is not there, and is not published as one file: place it there with {entry.layout}"
                 )
             download(base + file, path, checksum)
         try:
@@ -202,3 +227,12 @@ def _wordnet(files: dict[str, bytes], *, relation: str = "closure") -> "Data":
         raise ValueError(f"wordnet-nouns.npz must hold the arrays {relation!r} (E, 2) and 'lemma' (N,)")
     draft = from_index(edges.T, f"wordnet-nouns.npz: {relation}", "wordnet-nouns", len(lemma))
     return assemble(draft.edges, len(lemma), name="wordnet-nouns", node_ids=lemma)
+
+
+def _entailment(files: dict[str, bytes]) -> "Data":
+    arrays = arrays_of(files[f"{ENTAILMENT}.npz"], f"{ENTAILMENT}.npz")
+    edges, names = arrays.get("train_0percent"), arrays.get("names")
+    if edges is None or names is None or edges.ndim != 2 or names.ndim != 1:
+        raise ValueError(f"{ENTAILMENT}.npz must hold the arrays 'train_0percent' (E, 2) and 'names' (N,)")
+    draft = from_index(edges.T, f"{ENTAILMENT}.npz: train_0percent", ENTAILMENT, len(names))
+    return assemble(draft.edges, len(names), name=ENTAILMENT, node_ids=names)

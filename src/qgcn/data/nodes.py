@@ -17,6 +17,7 @@ HEADER_WORDS = frozenset({
     "source", "target", "src", "dst", "from", "to", "head", "tail", "start", "end",
     "node", "node1", "node2", "id", "id1", "id2", "node_id", "nodeid", "name", "source_id", "target_id", "fromnodeid",
     "tonodeid", "weight", "label", "class", "community", "group", "category", "type",
+    "parent", "child", "ancestor", "descendant", "hypernym", "hyponym",
 })
 # fmt: on
 _MOST_COMPARED = 20_000

@@ -6,6 +6,21 @@ returns the type it was given. ``beta`` is a negative number, a scalar tensor, o
 """
 
 from qgcn.geometry.ambient import causal_type, check, flip_time, inner, magnitude, pole, square
+from qgcn.geometry.causality import (
+    anti_de_sitter_margin,
+    anti_de_sitter_time,
+    causal_order,
+    check_oriented,
+    de_sitter_margin,
+    de_sitter_time,
+    flat_margin,
+    flat_time,
+    future_field,
+    interval_time,
+    roll_up,
+    time_sense,
+    unroll,
+)
 from qgcn.geometry.diffeomorphic import expmap0, expmap_flat, logmap0, logmap_flat
 from qgcn.geometry.geodesic import (
     dist,
@@ -36,22 +51,32 @@ from qgcn.geometry.transport import translate, transport
 from qgcn.geometry.volume import log_volume, log_volume0, preimages0
 
 __all__ = [
+    "anti_de_sitter_margin",
+    "anti_de_sitter_time",
     "apply_isometry",
     "carried_share",
+    "causal_order",
     "causal_type",
     "centroid",
     "check",
+    "check_oriented",
+    "de_sitter_margin",
+    "de_sitter_time",
     "definite_inner",
     "descent_direction",
     "dist",
     "expmap",
     "expmap0",
     "expmap_flat",
+    "flat_margin",
+    "flat_time",
     "flip_time",
     "fold0",
+    "future_field",
     "geodesic",
     "geodesic_dist",
     "inner",
+    "interval_time",
     "is_connected",
     "log_volume",
     "log_volume0",
@@ -69,6 +94,7 @@ __all__ = [
     "push_to_sphere",
     "random_isometry",
     "rescale",
+    "roll_up",
     "sample",
     "signed_sqdist",
     "sphere_inverse",
@@ -76,8 +102,10 @@ __all__ = [
     "sqdist",
     "square",
     "step_share",
+    "time_sense",
     "translate",
     "translate0",
     "transport",
     "transvection",
+    "unroll",
 ]

@@ -7,12 +7,16 @@ from qgcn.manifolds.names import parse_space, register_space
 from qgcn.manifolds.product import Product
 from qgcn.manifolds.quadric import PseudoHyperboloid
 from qgcn.manifolds.riemannian import Hyperboloid, Sphere
+from qgcn.manifolds.spacetimes import AntiDeSitter, DeSitter, Minkowski
 from qgcn.manifolds.wrapped import WrappedNormal
 
 __all__ = [
+    "AntiDeSitter",
+    "DeSitter",
     "Euclidean",
     "Family",
     "Hyperboloid",
+    "Minkowski",
     "Product",
     "PseudoHyperboloid",
     "Space",

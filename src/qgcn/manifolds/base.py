@@ -12,6 +12,7 @@ from torch import Tensor
 
 from qgcn import geometry
 from qgcn.kernels import Factor
+from qgcn.manifolds.ordered import Ordered
 from qgcn.manifolds.typed import Manifold
 from qgcn.manifolds.wrapped import WrappedNormal, ball_radii, unit_vectors
 from qgcn.numerics import FLOAT_TYPES, safe_sqrt
@@ -31,7 +32,7 @@ def check_dim(dim: int, name: str = "dim", least: int = 1) -> int:
     return int(dim)
 
 
-class Space(Manifold):
+class Space(Ordered, Manifold):
     """A ``geoopt.Manifold`` of vectors that knows its size, its name, the maps at its origin and what kind of space it is.
 
     Models, measurements and pictures rely on this protocol alone; none of them checks the class of a space.

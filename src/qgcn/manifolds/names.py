@@ -1,4 +1,4 @@
-"""Names of spaces: ``E10``, ``H10``, ``S10``, ``K10``, ``Q7,3``, products such as ``H5xS5``, and those that were registered."""
+"""Names of spaces: ``E10``, ``H10``, ``S10``, ``K10``, ``Q7,3``, ``M10``, products such as ``H5xS5``, and registered ones."""
 
 import re
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from qgcn.manifolds.flat import Euclidean, Stereographic
 from qgcn.manifolds.product import Product
 from qgcn.manifolds.quadric import PseudoHyperboloid
 from qgcn.manifolds.riemannian import Hyperboloid, Sphere
+from qgcn.manifolds.spacetimes import AntiDeSitter, DeSitter, Minkowski
 
 __all__ = ["parse_space", "register_space"]
 
@@ -68,6 +69,9 @@ register_space("H", Hyperboloid)
 register_space("S", Sphere)
 register_space("K", lambda dim, learnable, **_: Stereographic(dim, learnable=learnable))
 register_space("Q", PseudoHyperboloid, numbers=2, example="Q7,3 (space,time)")
+register_space("M", lambda dim, **_: Minkowski(dim), example="M10 (spacetime)")
+register_space("AdS", AntiDeSitter)
+register_space("dS", DeSitter)
 
 
 def parse_space(name: str, *, beta: float | None = -1.0, learnable: bool = False) -> Space:
@@ -83,6 +87,9 @@ def parse_space(name: str, *, beta: float | None = -1.0, learnable: bool = False
     ``S10``   sphere, curvature 1                                         11
     ``K10``   kappa-stereographic, curvature 0 (learnable: any)           10
     ``Q7,3``  pseudo-hyperboloid, 7 space and 3 time dimensions           10
+    ``M10``   flat spacetime, 9 space dimensions and time                 10
+    ``AdS10`` anti-de Sitter space, time unrolled, curvature -1           10
+    ``dS10``  de Sitter space, curvature 1                                11
     ``H5xS5`` product                                                     the sum
     ========  ==========================================================  ===============
 
@@ -95,7 +102,7 @@ def parse_space(name: str, *, beta: float | None = -1.0, learnable: bool = False
 
     Args:
         name: The name; case does not matter, spaces are ignored. :func:`register_space` adds more.
-        beta: Minus the squared radius of ``H``, ``S`` and ``Q`` factors, negative; their curvatures are
+        beta: Minus the squared radius of ``H``, ``S``, ``Q``, ``AdS`` and ``dS`` factors, negative; their curvatures are
             ``1 / beta`` up to sign. ``None`` gives each factor the one that networks start with, see
             :attr:`Space.start_beta <qgcn.manifolds.Space.start_beta>`.
         learnable: Make the curvatures parameters.

@@ -7,6 +7,7 @@ import geoopt
 import torch
 from torch import Tensor
 
+from qgcn import geometry
 from qgcn.kernels import Factor
 from qgcn.manifolds.base import Family, Space
 from qgcn.numerics import safe_norm
@@ -199,6 +200,39 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
         found = [space.factors for space in self.parts]
         known = [factors for factors in found if factors is not None]
         return tuple(factor for factors in known for factor in factors) if len(known) == len(found) else None
+
+    # --- the order of time: a static spacetime beside spaces with a positive metric ----------------------------------
+
+    @property
+    def is_spacetime(self) -> bool:  # type: ignore[override]
+        """Whether one factor is flat spacetime and the metric of all others is positive."""
+        others = [part.family for part in self.parts if not part.is_static]
+        return len(others) == len(self.parts) - 1 and set(others) <= {"flat", "hyperbolic", "spherical", "stereographic"}
+
+    def light_margin(self, x: Tensor, y: Tensor) -> Tensor:
+        time, space = self._interval(x, y)
+        return space - time
+
+    def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
+        return geometry.interval_time(*self._interval(x, y))
+
+    def time_of(self, x: Tensor) -> Tensor:
+        return self._interval(torch.zeros_like(x), x)[0] if self.is_spacetime else super().time_of(x)
+
+    def _interval(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the time and the distance in space from ``x`` to ``y``."""
+        if not self.is_spacetime:
+            raise self._timeless()
+        self._check(x=x, y=y)
+        time, lengths = torch.zeros(()), []
+        for part, a, b in zip(self.parts, self._split(x), self._split(y), strict=True):
+            if part.is_static:
+                time = (b - a)[..., 0]
+                lengths += [safe_norm((b - a)[..., 1:])] if part.dim > 1 else []
+            else:
+                lengths.append(part.dist(a, b, keepdim=True))
+        space = lengths[0] if len(lengths) == 1 else safe_norm(torch.cat(lengths, dim=-1))
+        return time, space.squeeze(-1)
 
     def origin(self, *size: Any, **options: Any) -> "geoopt.ManifoldTensor":
         """Return the origins of the factors."""

@@ -12,8 +12,6 @@ from qgcn.models.encoder import Capabilities, Encoder, Options
 
 __all__ = ["CoordinateOptions", "Coordinates"]
 
-SPREAD = 0.1
-"""Standard deviation of the coordinates at the start."""
 RELEASED = 0.01
 """The same of coordinates that join later: small beside what has been learned by then."""
 
@@ -23,6 +21,7 @@ class CoordinateOptions(Options):
 
     beta: float = Field(-1.0, lt=0, description="Initial beta; the curvature is 1/beta.")
     learnable: bool = Field(True, description="Learn the curvature.")
+    spread: float = Field(0.1, gt=0, description="Standard deviation of the coordinates at the start.")
     confine: float = Field(
         0.2, ge=0, le=1, description="Share of the epochs for which the model stays in the larger Riemannian part of its space."
     )
@@ -45,6 +44,7 @@ class Coordinates(Encoder):
         space: The space, or its name.
         beta: Where the curvature ``1 / beta`` starts.
         learnable: Learn the curvature.
+        spread: Standard deviation of the coordinates at the start.
         confine: Share of the training for which the space is confined.
 
     Shapes:
@@ -61,6 +61,7 @@ class Coordinates(Encoder):
         *,
         beta: float = -1.0,
         learnable: bool = True,
+        spread: float = 0.1,
         confine: float = 0.2,
     ) -> None:
         super().__init__()
@@ -71,7 +72,7 @@ class Coordinates(Encoder):
             straight = self.space.straight()
         self._confines = bool(confined.any())
         start = torch.randn(num_nodes, self.space.ambient_dim)
-        start = start * torch.where(confined, RELEASED, SPREAD).to(start.device)
+        start = start * torch.where(confined, RELEASED, spread).to(start.device)
         self.coordinates = nn.Parameter(self.space.proju(self.space.origin(self.space.ambient_dim), start).as_subclass(Tensor))
         # not learned, but part of what a model is
         self.free = nn.Parameter((~confined).float(), requires_grad=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from qgcn.kernels.part import Part
 from qgcn.kernels.product import SparseMatrix
 from qgcn.nn.adjacency import AGGREGATIONS, Adjacency, Aggregation, Hop
+from qgcn.nn.cones import CONES, Cone, HyperbolicCone, LightCone, OrderCone, ShadowCone, cone
 from qgcn.nn.decoders import FermiDirac, TangentClassifier
 from qgcn.nn.dropout import Dropout, MaskDraws, dropout_keys, mixed_key
 from qgcn.nn.global_attention import GlobalAttention
@@ -29,26 +30,32 @@ if TYPE_CHECKING:
 __all__ = [
     "ACTIVATIONS",
     "AGGREGATIONS",
+    "CONES",
     "PAIR_DECODERS",
     "Adjacency",
     "Aggregation",
     "BilinearForm",
+    "Cone",
     "Distance",
     "DoubleProjection",
     "Dropout",
     "FermiDirac",
     "GlobalAttention",
     "Hop",
+    "HyperbolicCone",
     "InnerProduct",
     "IntrinsicClassifier",
+    "LightCone",
     "MaskDraws",
     "NeighbourNetwork",
+    "OrderCone",
     "PairDecoder",
     "PairNetwork",
     "Part",
     "QGCNConv",
     "QHeteroConv",
     "QLinear",
+    "ShadowCone",
     "SharedNeighbours",
     "SparseMatrix",
     "SquaredDistance",
@@ -56,6 +63,7 @@ __all__ = [
     "TangentBatchNorm",
     "TangentClassifier",
     "TangentPool",
+    "cone",
     "dropout_keys",
     "mixed_key",
     "pair_decoder",

@@ -14,7 +14,7 @@ from qgcn.numerics.arcs import ARC_LIMIT, arc, arc_over_sine, arc_polynomial, ar
 from qgcn.numerics.betas import MAX_LOG_BETA, bounded_negative, free_parameter, positive_or_nan
 from qgcn.numerics.floats import FLOAT_TYPES, Limits, limits
 from qgcn.numerics.functions import apply, recorded, transformed
-from qgcn.numerics.norms import at_least_tiny, difference_or_zero, safe_norm, safe_sqrt, unit_or_axis
+from qgcn.numerics.norms import apart_or_zero, at_least_tiny, difference_or_zero, safe_norm, safe_sqrt, unit_or_axis
 from qgcn.numerics.powers import nearest_power_of_two
 from qgcn.numerics.roots import circle_root, cosh_root, cosh_sinhc_root, sinhc_root
 from qgcn.numerics.series import ARC_SERIES_RADIUS, COSH_SERIES_RADIUS
@@ -26,6 +26,7 @@ __all__ = [
     "FLOAT_TYPES",
     "MAX_LOG_BETA",
     "Limits",
+    "apart_or_zero",
     "apply",
     "arc",
     "arc_over_sine",

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from qgcn.numerics.floats import limits
 
-__all__ = ["at_least_tiny", "difference_or_zero", "safe_norm", "safe_sqrt", "unit_or_axis"]
+__all__ = ["apart_or_zero", "at_least_tiny", "difference_or_zero", "safe_norm", "safe_sqrt", "unit_or_axis"]
 
 
 def safe_sqrt(x: Tensor) -> Tensor:
@@ -28,6 +28,11 @@ def difference_or_zero(a: Tensor, b: Tensor) -> Tensor:
     """Subtract numbers that are not negative; a difference within their rounding errors, whose sign means nothing, is zero."""
     difference = a - b
     return torch.where(difference.abs() <= limits(a.dtype).cancelled * (a + b), 0, difference)
+
+
+def apart_or_zero(difference: Tensor, scale: Tensor | float) -> Tensor:
+    """Return differences of numbers of size ``scale``; one within their rounding errors, whose sign means nothing, is zero."""
+    return torch.where(difference.abs() <= limits(difference.dtype).cancelled * scale, 0, difference)
 
 
 def unit_or_axis(x: Tensor) -> Tensor:

@@ -1,8 +1,9 @@
-"""Tasks: node classification, link prediction, graph reconstruction, and what a task of one's own builds on."""
+"""Tasks: node classification, link prediction, graph reconstruction, entailment, and what a task of one's own builds on."""
 
 from qgcn.tasks.batches import Batch, Draws, FullBatch, Loader, Randomness
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
+from qgcn.tasks.entailment import Entailment, EntailmentPredictor
 from qgcn.tasks.link_predictor import LinkPredictor
 from qgcn.tasks.links import LinkPrediction
 from qgcn.tasks.predictor import PairPredictor, Predictor
@@ -15,6 +16,8 @@ __all__ = [
     "Batch",
     "Config",
     "Draws",
+    "Entailment",
+    "EntailmentPredictor",
     "FullBatch",
     "LinkPrediction",
     "LinkPredictor",

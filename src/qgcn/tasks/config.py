@@ -281,7 +281,8 @@ def _refuse(key: str, value: Any, values: dict[str, Any], kind: type[Config], wh
         return
     if task in owners:
         raise ValueError(f"{key}{where}: the model {model} has no such option")
-    raise ValueError(f"{key}{where} is a setting of {' and '.join(owners)}, not of {task}")
+    named = " and ".join(filter(None, (", ".join(list(owners)[:-1]), list(owners)[-1])))
+    raise ValueError(f"{key}{where} is a setting of {named}, not of {task}")
 
 
 def read_config(path: str | Path) -> dict[str, Any]:

@@ -238,8 +238,8 @@ class Answers(ABC):
         """
         self.check_asked("scores_pairs", "no links")
         check_count(k)
-        models = self.models(seed)
-        pairs = best_pairs(models.row_scores, len(self.names), k, self._known, progress)
+        models, directed = self.models(seed), self.answering.directed
+        pairs = best_pairs(models.row_scores, len(self.names), k, self._known, progress, ordered=directed)
         return models.probable(self.names, pairs, np.zeros(pairs.shape[1], dtype=np.int64))
 
     def neighbors(self, nodes: Any, k: int = 10, *, seed: int | None = None) -> Answer:
@@ -329,7 +329,7 @@ class Answers(ABC):
     @cached_property
     def _known(self) -> KnownPairs:
         """Links of the graph."""
-        return KnownPairs.of(self.answering.known_edges()[0], self.answering.num_nodes)
+        return KnownPairs.of(self.answering.known_edges()[0], len(self.names), ordered=self.answering.directed)
 
     def _chosen(self, seed: int | None) -> list[int]:
         if seed is None:

@@ -116,7 +116,7 @@ def check_count(k: int) -> None:
 
 @dataclass(frozen=True)
 class KnownPairs:
-    """Pairs that a graph has already, in both directions.
+    """Pairs that a graph has already, in both directions unless they are ordered.
 
     Attributes:
         keys: ``i * N + j`` of each pair, ascending.
@@ -127,10 +127,11 @@ class KnownPairs:
     num_nodes: int
 
     @classmethod
-    def of(cls, edges: Tensor, num_nodes: int) -> "KnownPairs":
-        """Take the edges of a graph, shape ``(2, E)``."""
+    def of(cls, edges: Tensor, num_nodes: int, *, ordered: bool = False) -> "KnownPairs":
+        """Take the edges of a graph, shape ``(2, E)``; those of a directed one are known in their own direction alone."""
         i, j = edges.cpu().numpy()
-        keys = np.sort(np.concatenate((i * num_nodes + j, j * num_nodes + i)))  # np.unique is several times slower
+        both = (i * num_nodes + j,) if ordered else (i * num_nodes + j, j * num_nodes + i)
+        keys = np.sort(np.concatenate(both))  # np.unique is several times slower
         return cls(keys[np.diff(keys, prepend=-1) > 0], num_nodes)
 
     def of_nodes(self, nodes: Array) -> tuple[Array, Array]:
@@ -178,7 +179,13 @@ def best_of_rows(
 
 
 def best_pairs(
-    scores: RowScores, num_nodes: int, k: int, known: KnownPairs | None = None, progress: Progress = silent
+    scores: RowScores,
+    num_nodes: int,
+    k: int,
+    known: KnownPairs | None = None,
+    progress: Progress = silent,
+    *,
+    ordered: bool = False,
 ) -> Array:
     """Return the best pairs of all, each once, shape ``(2, k)``, or fewer where there are no more; in no order.
 
@@ -188,13 +195,14 @@ def best_pairs(
         k: Number of pairs.
         known: Pairs that are left out.
         progress: Progress callback, in nodes.
+        ordered: Whether a pair and its reverse are two.
     """
-    k = min(k, num_nodes * (num_nodes - 1) // 2)
+    k = min(k, num_nodes * (num_nodes - 1) // (1 if ordered else 2))
     best, where = torch.full((k,), -torch.inf), torch.zeros(k, dtype=torch.int64)
     for some in _blocks(num_nodes, num_nodes):
         block = _block(scores, np.arange(some.start, some.stop), known)
-        # of a pair, the row of its first node counts
-        block.masked_fill_(torch.ones_like(block, dtype=torch.bool).tril_(some.start), -torch.inf)
+        if not ordered:  # of a pair, the row of its first node counts
+            block.masked_fill_(torch.ones_like(block, dtype=torch.bool).tril_(some.start), -torch.inf)
         best, where = best.to(block), where.to(block.device)
         rows = (block.amax(1) > best.min()).nonzero().squeeze(1)  # few, once good pairs have been found
         found = block[rows].flatten().topk(min(k, len(rows) * num_nodes))

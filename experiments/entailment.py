@@ -1,0 +1,185 @@
+"""WordNet's closure read off cones: which space and which cone tell ancestors from other nodes, by the settings that suit each.
+
+    QGCN_DATA=... python experiments/entailment.py tune --device cuda --jobs 8 --limit 120
+    QGCN_DATA=... python experiments/entailment.py final --device cuda --jobs 8 --limit 150
+    QGCN_DATA=... python experiments/entailment.py tune --device cpu --epochs 4 --models "light M10" --few --out /tmp/few.jsonl
+    QGCN_DATA=... python experiments/entailment.py final --device cpu --epochs 800 --few --models "light M10" "hyperbolic H10"
+    QGCN_DATA=... python experiments/entailment.py final --device cpu --epochs 800 --few --models "light M10" --spare trained
+    python experiments/entailment.py table
+
+``tune`` tries settings of every model in 10 dimensions without implied pairs; ``final`` trains each model with the settings
+whose F1 on validation was best, for every share of implied pairs, in 10 and in 5 dimensions. Each case is a line of
+``results/entailment.jsonl`` with its settings, F1 on validation and scores on test; what is there is not computed again. No new
+case begins after the limit. The threshold of the test is that of validation.
+"""
+
+import argparse
+import json
+import multiprocessing
+import time
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results" / "entailment.jsonl"
+DATA = "wordnet-entailment"
+SHARES = (0.0, 0.1, 0.25)
+MODELS: dict[str, dict[str, Any]] = {
+    "light M10": {"cone": "light", "space": "M{0}"},
+    "light M1xH9": {"cone": "light", "space": "M1xH{1}"},
+    "light dS10": {"cone": "light", "space": "dS{0}"},
+    "light AdS10": {"cone": "light", "space": "AdS{0}"},
+    "light M1xS9": {"cone": "light", "space": "M1xS{1}"},
+    "order E10": {"cone": "order", "space": "E{0}"},
+    "hyperbolic H10": {"cone": "hyperbolic", "space": "H{0}"},
+    "shadow H10": {"cone": "shadow", "space": "H{0}"},
+}
+"""Cone and space by name; {0} stands for the dimension, {1} for one less."""
+EXTRA: tuple[dict[str, Any], ...] = ({"spare": "trained"}, {"compose": True}, {"objective": "hinge", "negative_weight": 0.1})
+"""Further settings of flat spacetime, the first two of which are there to compare, and never chosen."""
+CURVED = ("light M1xH9", "light dS10", "light AdS10", "light M1xS9")
+
+
+def settings_of(model: str, dim: int, share: float, changes: dict[str, Any], device: str) -> dict[str, Any]:
+    """Return the settings of a case."""
+    form = MODELS[model]
+    named = {"task": "entailment", "data": DATA, "cone": form["cone"], "space": form["space"].format(dim, dim - 1)}
+    return named | {"share": share, "device": device, "yardsticks": False} | changes
+
+
+def grid(model: str, epochs: int, few: bool) -> list[dict[str, Any]]:
+    """Return the settings that are tried."""
+    base = {"epochs": epochs, "eval_every": max(1, epochs // 10)}
+    if few:
+        return [base]
+    tried = [(0.1, 0.03, 0.9), (0.1, 0.3, 0.9), (0.05, 2.0, 0.99), (0.1, 0.01, 0.9), (0.1, 0.1, 0.9), (0.05, 0.03, 0.9)]
+    found = [base | {"lr": lr, "negative_weight": weight, "adam_decay": decay} for lr, weight, decay in tried]
+    if model == "light M10":
+        found[3:3] = [base | change for change in EXTRA]
+    if model in CURVED:
+        found += [base | {"beta": beta, "curvature_lr": 0.01} for beta in (-0.1, -10.0)]
+    return found
+
+
+def key_of(case: dict[str, Any]) -> str:
+    """Return what tells a case from others."""
+    return json.dumps([case[name] for name in ("stage", "model", "dim", "share", "seed", "changes")], sort_keys=True)
+
+
+def measure(job: tuple[dict[str, Any], str, float]) -> dict[str, Any] | None:
+    """Train one case; nothing if time is over."""
+    case, device, until = job
+    if time.time() > until:
+        return None
+    import torch
+
+    from qgcn import __version__
+    from qgcn.training import Config, Run
+
+    torch.set_num_threads(1)
+    settings = settings_of(case["model"], case["dim"], case["share"], case["changes"], device) | {"seed": case["seed"]}
+    began = time.monotonic()
+    try:
+        run = Run(Config.checked(settings), data=_data())
+        ready = time.monotonic()
+        run.train()
+    except ValueError as error:  # training diverged: that is a result, too
+        return case | {"error": str(error)}
+    (each,) = run.results
+    about = {"seconds": round(time.monotonic() - ready, 1), "setup": round(ready - began, 1), "device": device}
+    scores = {"val": each["val"]["f1"], "test": each["test"], "best_epoch": each["best_epoch"]}
+    return case | {"config": settings} | scores | about | {"version": __version__, "torch": torch.__version__}
+
+
+_LOADED: list[Any] = []
+
+
+def _data() -> Any:
+    """Return the graph, which a process loads once."""
+    from qgcn.data import load
+
+    if not _LOADED:
+        _LOADED.append(load(DATA))
+    return _LOADED[0]
+
+
+def best_changes(lines: list[dict[str, Any]], model: str) -> dict[str, Any] | None:
+    """Return the settings of a model with the best F1 on validation."""
+    tried = [line for line in lines if line["stage"] == "tune" and line["model"] == model and "val" in line]
+    tried = [line for line in tried if not {"compose", "spare"} & set(line["changes"])]
+    return max(tried, key=lambda line: float(line["val"]))["changes"] if tried else None
+
+
+def cases_of(asked: argparse.Namespace, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the cases of a stage, those of all models before the next settings of any."""
+    found = []
+    if asked.stage == "tune":
+        for model in asked.models:
+            for number, changes in enumerate(grid(model, asked.epochs, asked.few)):
+                found.append((number, {"model": model, "dim": 10, "share": 0.0, "seed": 0, "changes": changes}))
+    else:
+        for model, dim, share, seed in product(asked.models, asked.dims, asked.shares, range(asked.seeds)):
+            changes = {} if asked.few else best_changes(lines, model)
+            if changes is not None:
+                longer = {"epochs": asked.epochs, "eval_every": max(1, asked.epochs // 10)}
+                changes = changes | longer | ({} if asked.spare == "implied" else {"spare": asked.spare})
+                case = {"model": model, "dim": dim, "share": share, "seed": seed, "changes": changes}
+                found.append((seed * 10 + (dim != 10), case))
+    return [{"stage": asked.stage} | case for _, case in sorted(found, key=lambda each: each[0])]
+
+
+def table(lines: list[dict[str, Any]]) -> None:
+    """Print the F1 on test, in per cent, one row for each model, dimension and what is spared as a negative."""
+    cells: dict[tuple[Any, ...], dict[float, list[float]]] = {}
+    for line in lines:
+        if line["stage"] == "final" and "test" in line:
+            key = (-line["dim"], line["model"], line["changes"].get("spare", "implied"), line["changes"]["epochs"])
+            cells.setdefault(key, {}).setdefault(line["share"], []).append(100 * line["test"]["f1"])
+    print("| cone and space | dimensions | never negative | epochs | 0 % | 10 % | 25 % |")
+    print("| --- | ---: | --- | ---: | ---: | ---: | ---: |")
+    for (dim, model, spare, epochs), row in sorted(cells.items()):
+        shown = [f"{sum(row[share]) / len(row[share]):.1f}" if share in row else "" for share in SHARES]
+        kind, space = model.split()[0], MODELS[model]["space"].format(-dim, -dim - 1)
+        print(f"| `{kind}`, `{space}` | {-dim} | {spare} | {epochs:,} | {' | '.join(shown)} |")
+
+
+def first_table(lines: list[dict[str, Any]]) -> None:
+    """Print the F1 on validation and test of the first settings of each model, of a former objective."""
+    tried = [line for line in lines if line["stage"].endswith("tune") and line["changes"]["lr"] == 0.05]
+    print("| cone and space | F1, validation | F1, test |\n| --- | ---: | ---: |")
+    for line in sorted(tried, key=lambda line: -float(line["val"])):
+        kind, space = line["model"].split()
+        print(f"| `{kind}`, `{space}` | {100 * line['val']:.1f} | {100 * line['test']['f1']:.1f} |")
+
+
+def main() -> None:
+    """Measure what is asked for and not known yet, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stage", choices=["tune", "final", "table"])
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
+    parser.add_argument("--dims", nargs="+", type=int, default=[10, 5])
+    parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES))
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=1500)
+    parser.add_argument("--few", action="store_true", help="take the default settings, without a search")
+    parser.add_argument("--spare", default="implied", choices=["implied", "trained"])
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--device", default="cuda", choices=["cpu", "cuda"])
+    parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which no case begins")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    asked = parser.parse_args()
+    lines = [json.loads(line) for line in asked.out.read_text().splitlines()] if asked.out.is_file() else []
+    if asked.stage != "table":
+        known, until = {key_of(line) for line in lines}, time.time() + asked.limit
+        jobs = [(case, asked.device, until) for case in cases_of(asked, lines) if key_of(case) not in known]
+        with multiprocessing.get_context("spawn").Pool(asked.jobs) as pool:
+            for found in pool.imap_unordered(measure, jobs):
+                if found is not None:
+                    lines.append(found)
+                    with asked.out.open("a") as file:
+                        file.write(json.dumps(found) + "\n")
+    table(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""The part of the protocol of spaces that is about time: which points are in the future of which."""
+
+import torch
+from torch import Tensor
+
+from qgcn import geometry
+
+__all__ = ["Ordered"]
+
+
+class Ordered:
+    """The order of time of a space; most spaces have none. See :mod:`qgcn.geometry.causality`."""
+
+    is_spacetime: bool = False
+    """Whether points are ordered: one is in the future of another, see :meth:`light_margin`."""
+    is_static: bool = False
+    """Whether a spacetime stays one beside spaces with a positive metric: a product has the time of this factor."""
+
+    def light_margin(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return how far ``y`` is from the future of ``x``, shape ``(...)``: not positive if it is in it; differentiable.
+
+        Raises:
+            ValueError: The space has no such order.
+        """
+        raise self._timeless()
+
+    def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the longest time that passes between ``x`` and ``y``, shape ``(...)``; 0 where ``y`` is not in the future."""
+        raise self._timeless()
+
+    def time_of(self, x: Tensor) -> Tensor:
+        """Return the time of points, shape ``(...)``, which rises along the order."""
+        raise self._timeless()
+
+    def causal_order(self, x: Tensor, y: Tensor) -> Tensor:
+        """Tell how points are ordered: 1 if ``y`` is in the causal future of ``x``, -1 in its past, 0 if neither; int8."""
+        size = torch.maximum(*(torch.linalg.vector_norm(each, dim=-1) for each in (x, y)))
+        return geometry.causal_order(self.light_margin(x, y), self.light_margin(y, x), size)
+
+    def _timeless(self) -> ValueError:
+        return ValueError(f"{self} has no order of time: expected a spacetime such as M10, AdS10, dS10 or M1xH9")

@@ -1,0 +1,189 @@
+"""Cones: how far one point is from being entailed by another."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Final
+
+import torch
+from torch import Tensor, nn
+
+from qgcn.geometry.causality import angle_between
+from qgcn.manifolds import Space
+from qgcn.numerics import safe_norm, unit_or_axis
+
+__all__ = ["CONES", "Cone", "HyperbolicCone", "LightCone", "OrderCone", "ShadowCone", "cone"]
+
+
+class Cone(nn.Module, ABC):
+    r"""Tells by a margin whether the second point of a pair lies in the cone of the first.
+
+    .. math:: \operatorname{logit} = b - a\,m(x, y), \qquad a > 0
+
+    with learned steepness :math:`a` and threshold :math:`b`.
+
+    Args:
+        steepness: Where the steepness starts.
+
+    Shapes:
+        - **input:** points ``(..., d)`` and ``(..., d)`` of one space, which broadcast
+        - **output:** logits ``(...)``
+    """
+
+    lives_in: str = ""
+    """Spaces in which the cone is defined, in words."""
+
+    def __init__(self, steepness: float = 4.0) -> None:
+        super().__init__()
+        self.log_steepness = nn.Parameter(torch.tensor(math.log(steepness)))
+        self.threshold = nn.Parameter(torch.tensor(0.0))
+
+    @classmethod
+    @abstractmethod
+    def fits(cls, space: Space) -> bool:
+        """Tell whether the cone is defined in a space."""
+
+    @abstractmethod
+    def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
+        """Return how far ``y`` is from the cone of ``x``; not positive inside."""
+
+    def forward(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
+        """Return the logits of pairs."""
+        return self.logits(self.margin(x, y, space))
+
+    def logits(self, margin: Tensor) -> Tensor:
+        """Return the logits of pairs from their margins."""
+        return self.threshold - self.log_steepness.exp() * margin
+
+
+class LightCone(Cone):
+    """The future of a point of a spacetime, see :meth:`Space.light_margin <qgcn.manifolds.Space.light_margin>`.
+
+    In ``M10`` these are the balls of a Euclidean disk embedding: one ball lies in another. In ``M1xH9`` and ``M1xS9`` they are
+    the balls of hyperbolic and spherical disk embeddings. In ``dS10`` they are balls of a sphere, measured by logarithms.
+    """
+
+    lives_in = "spacetimes such as M10, AdS10, dS10 or M1xH9"
+
+    @classmethod
+    def fits(cls, space: Space) -> bool:
+        """Tell whether points of the space are ordered."""
+        return space.is_spacetime
+
+    def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
+        """Return the margin of light."""
+        return space.light_margin(x, y)
+
+
+class OrderCone(Cone):
+    r"""The order of coordinates: :math:`m = |\max(0, x - y)|^2`, zero where no coordinate of ``y`` is smaller.
+
+    The coordinates are taken without their signs, as in order embeddings.
+    """
+
+    lives_in = "Euclidean spaces such as E10"
+
+    @classmethod
+    def fits(cls, space: Space) -> bool:
+        """Tell whether the space is Euclidean."""
+        return space.kind == "E"
+
+    def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
+        """Return the square of what is missing."""
+        return (x.abs() - y.abs()).relu().square().sum(-1)
+
+
+class HyperbolicCone(Cone):
+    r"""The entailment cones of hyperbolic space: geodesics that leave ``x`` within an angle of the ray from the origin.
+
+    .. math:: m = \Xi(x, y) - \psi(x), \qquad \sin\psi(x) = \kappa\,\frac{1 - |x|^2}{|x|}
+
+    in the Poincaré ball, with :math:`\kappa = 0.1`. Cones become narrower away from the origin, and those of points in a cone
+    lie in it. Near the origin, where the sine would exceed 1, the cone is a half-space.
+    """
+
+    lives_in = "hyperbolic spaces such as H10"
+    width: Final = 0.1
+
+    @classmethod
+    def fits(cls, space: Space) -> bool:
+        """Tell whether the space is hyperbolic."""
+        return space.kind == "H"
+
+    def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
+        """Return the angle to the axis of the cone, less half its aperture."""
+        a, b = (_ball(each, _beta(space, each)) for each in (x, y))
+        size, other = ((each * each).sum(-1, keepdim=True) for each in (a, b))
+        ahead = (1 - size) * b - (1 - 2 * (a * b).sum(-1, keepdim=True) + other) * a  # direction of the geodesic at x
+        sine = (self.width * (1 - size) / torch.where(size > 0, safe_norm(a), 1)).squeeze(-1)
+        narrow = (sine < 1) & (size > 0).squeeze(-1)
+        aperture = torch.where(narrow, torch.where(narrow, sine, 0).asin(), math.pi / 2)
+        return angle_between(unit_or_axis(a), unit_or_axis(ahead)) - aperture
+
+
+class ShadowCone(Cone):
+    r"""Shadows of balls under light that falls from a point at infinity, in the half-space model of hyperbolic space.
+
+    .. math:: m = \log\frac{|p - p'| + k\,h'}{k\,h}
+
+    for points at heights :math:`h` over places :math:`p`, with a learned radius of the balls, :math:`\operatorname{arsinh} k`.
+    It is negative where the ball of ``y`` lies in the shadow of that of ``x``.
+    """
+
+    lives_in = "hyperbolic spaces such as H10"
+
+    def __init__(self, steepness: float = 4.0) -> None:
+        super().__init__(steepness)
+        self.log_radius = nn.Parameter(torch.tensor(0.0))
+
+    @classmethod
+    def fits(cls, space: Space) -> bool:
+        """Tell whether the space is hyperbolic."""
+        return space.kind == "H" and space.dim > 1
+
+    def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
+        """Return the logarithm of the reach of one shadow over the radius of the other."""
+        (p, h), (q, g) = (_half_space(each, _beta(space, each)) for each in (x, y))
+        radius = self.log_radius.exp()
+        return ((safe_norm(p - q) + radius * g) / (radius * h)).log().squeeze(-1)
+
+
+def _beta(space: Space, like: Tensor) -> Tensor:
+    """Return beta of a hyperbolic space, in the type of points."""
+    beta: Tensor = space.beta  # type: ignore[assignment]
+    return beta.to(like)
+
+
+def _ball(x: Tensor, beta: Tensor) -> Tensor:
+    """Return points of the Poincaré ball, of radius 1."""
+    return x[..., 1:] / (x[..., :1] + (-beta).sqrt())
+
+
+def _half_space(x: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
+    """Return places and heights in the half-space model, in units of the radius of curvature."""
+    time, last, rest = x[..., :1], x[..., -1:], x[..., 1:-1]
+    product = (rest * rest).sum(-1, keepdim=True) - beta
+    gap = torch.where(last > 0, product / (time + last.relu()), time - last)  # time - last, without cancellation
+    return rest / gap, (-beta).sqrt() / gap
+
+
+CONES: Final[dict[str, type[Cone]]] = {
+    "light": LightCone,
+    "order": OrderCone,
+    "hyperbolic": HyperbolicCone,
+    "shadow": ShadowCone,
+}
+"""Cones by name."""
+
+
+def cone(name: str, space: Space) -> Cone:
+    """Build a cone by its name.
+
+    Raises:
+        ValueError: There is no such cone, or it is not defined in the space.
+    """
+    if name not in CONES:
+        raise ValueError(f"cone must be one of {', '.join(CONES)}, got {name!r}")
+    kind = CONES[name]
+    if not kind.fits(space):
+        raise ValueError(f"the cone {name} is defined in {kind.lives_in}, got {space}")
+    return kind()

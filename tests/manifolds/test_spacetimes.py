@@ -1,0 +1,133 @@
+"""Spacetimes: names, the order of their points, and the maps of anti-de Sitter space."""
+
+import math
+
+import pytest
+import torch
+
+from cases import generator
+from qgcn import parse_space
+from qgcn.manifolds import AntiDeSitter, DeSitter, Minkowski
+
+NAMES = ("M4", "M1", "AdS4", "dS4", "M1xH3", "M1xS3", "M2xH2", "E2xM2", "M1xH2xS2")
+F64 = torch.float64
+
+
+def draw(name, n=80, seed=0, beta=-1.0):
+    space = parse_space(name, beta=beta)
+    return space, space.random(n, space.ambient_dim, dtype=F64, generator=generator(seed)).detach().as_subclass(torch.Tensor)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_read_back(name):
+    space = parse_space(name)
+    assert str(space) == name
+    assert str(parse_space(name.upper())) == name
+    assert space.is_spacetime
+    assert "time" in space.describe() or "M1" in name
+
+
+@pytest.mark.parametrize("name", ["M1", "M4", "AdS4", "dS4", "M1xH3", "M1xS3", "M2xH2", "E2xM2"])
+def test_points_are_ordered(name):
+    space, x = draw(name)
+    margin = space.light_margin(x[:, None], x[None])
+    below = margin <= 0
+    strict = below & ~torch.eye(len(x), dtype=torch.bool)
+    assert bool(below.diagonal().all())
+    assert strict.sum() > 30
+    assert not bool((strict & strict.T).any())
+    chains = (strict.double() @ strict.double()) > 0
+    assert bool((strict | ~chains).all())
+    time = space.time_of(x)
+    assert bool((time[None] - time[:, None])[strict].gt(0).all())
+    assert torch.equal(space.time_separation(x[:, None], x[None]) > 0, margin < 0)
+    order = space.causal_order(x[:, None], x[None])
+    assert torch.equal(order, below.to(torch.int8) - (strict.T).to(torch.int8))
+
+
+@pytest.mark.parametrize(
+    "name", ["E4", "H4", "S4", "K4", "Q3,1", "Q3,2", "Q2,3", "H2xS2", "M2xM2", "M2xQ3,2", "AdS3xE2", "dS3xE2"]
+)
+def test_other_spaces_have_no_order(name):
+    space, x = draw(name, 4)
+    assert not space.is_spacetime
+    for ask in (space.light_margin, space.time_separation, lambda x, _: space.time_of(x)):
+        with pytest.raises(ValueError, match="has no order of time: expected a spacetime such as M10"):
+            ask(x, x)
+
+
+def test_flat_spacetime_measures_intervals():
+    space = Minkowski(3)
+    x, y = torch.zeros(3), torch.tensor([[5.0, 3.0, 0.0], [3.0, 0.0, 5.0], [1.0, 1.0, 0.0]])
+    torch.testing.assert_close(space.dist(x, y), torch.tensor([4.0, 4.0, 0.0]))
+    torch.testing.assert_close(space.dist2(x, y), torch.tensor([16.0, 16.0, 0.0]))
+    torch.testing.assert_close(space.inner(x, y), torch.tensor([-16.0, 16.0, 0.0]))
+    torch.testing.assert_close(space.pairwise_dist(y).diagonal(), torch.zeros(3))
+    assert space.factors is None
+
+
+@pytest.mark.parametrize("beta", [-0.3, -4.0])
+def test_a_cylinder_is_time_beside_a_sphere(beta):
+    space, x = draw("M1xS2", beta=beta)
+    _, y = draw("M1xS2", seed=1, beta=beta)
+    sphere = parse_space("S2", beta=beta)
+    torch.testing.assert_close(space.light_margin(x, y), sphere.dist(x[:, 1:], y[:, 1:]) - (y - x)[:, 0])
+
+
+@pytest.mark.parametrize("beta", [-0.3, -1.0, -4.0])
+def test_geodesics_of_anti_de_sitter_space_keep_their_time(beta):
+    """Followed in many small steps or in one, a geodesic arrives at the same time, turns included."""
+    space, x = draw("AdS4", 60, beta=beta)
+    u = 6 * math.sqrt(-beta) * torch.randn(60, 4, dtype=F64, generator=generator(3))
+    u[:, 1:] *= 0.1  # most of them time-like, some turns long
+    x[:, 1:] *= 0.3
+    end, at, velocity = space.expmap(x, u), x, u / 400
+    for _ in range(400):
+        nxt = space.expmap(at, velocity)
+        velocity = space.transp(at, nxt, velocity)
+        at = nxt
+    assert (end - x)[:, 0].abs().max() > 2 * math.pi * math.sqrt(-beta)
+    torch.testing.assert_close(at, end, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(space.inner(end, velocity), space.inner(x, u / 400), rtol=1e-6, atol=1e-6)
+
+
+def test_anti_de_sitter_logarithm_undoes_the_exponential():
+    space, x = draw("AdS4", 60)
+    u = 0.4 * torch.randn(60, 4, dtype=F64, generator=generator(3))
+    torch.testing.assert_close(space.logmap(x, space.expmap(x, u)), u, rtol=1e-6, atol=1e-6)
+    assert space.logmap(x, x + torch.tensor([4.0, 0, 0, 0], dtype=F64)).isnan().all()
+
+
+def test_anti_de_sitter_distance_is_continuous_at_half_a_turn():
+    space = AntiDeSitter(3, beta=-2.0)
+    x = torch.tensor([0.0, 0.4, -0.2], dtype=F64)
+    half = math.pi * math.sqrt(2)
+    before, after = (torch.tensor([half + step, 0.1, 0.3], dtype=F64) for step in (-1e-9, 1e-9))
+    torch.testing.assert_close(space.dist(x, before), space.dist(x, after), rtol=0, atol=1e-3)
+    far = torch.tensor([10 * half, -0.4, 0.2], dtype=F64)
+    torch.testing.assert_close(space.dist(x, far), torch.tensor(10 * half, dtype=F64))
+    assert space.pairwise_dist(torch.stack((x, far))).shape == (2, 2)
+
+
+def test_curvatures():
+    assert AntiDeSitter(3, beta=-4.0).curvatures == (-0.25,)
+    assert DeSitter(3, beta=-4.0).curvatures == (0.25,)
+    assert AntiDeSitter(3).with_curvatures((-0.25,)).beta == -4
+    assert DeSitter(3).with_curvatures((0.25,)).beta == -4
+    with pytest.raises(ValueError, match="must be negative"):
+        AntiDeSitter(3).with_curvatures((1.0,))
+
+
+def test_de_sitter_time_counts_like_a_clock():
+    space = DeSitter(3, beta=-4.0)
+    start = torch.tensor([2.0, 0.0, 0.0, 0.0], dtype=F64)
+    later = space.expmap(start, torch.tensor([0.0, 0.0, 0.0, 3.0], dtype=F64))
+    torch.testing.assert_close(space.time_of(later), torch.tensor(3.0, dtype=F64))
+    torch.testing.assert_close(space.time_separation(start, later), torch.tensor(3.0, dtype=F64))
+    torch.testing.assert_close(space.inner(start, later - start) < 0, torch.tensor(True))
+
+
+@pytest.mark.parametrize("name", ["AdS1", "dS1", "M0"])
+def test_there_must_be_room(name):
+    with pytest.raises(ValueError, match="at least"):
+        parse_space(name)
