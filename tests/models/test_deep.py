@@ -61,7 +61,8 @@ def test_dropout_is_for_training_alone():
 def test_capabilities_follow_from_the_options():
     model, space = find_model("deep", "Q2,2"), Deep(6, "Q2,2").space
     assert model.capabilities(space, {}).recordable
-    assert not model.capabilities(space, {"dropout": 0.5}).recordable
+    assert model.capabilities(space, {"dropout": 0.5}).recordable
+    assert not model.capabilities(space, {"hidden": "K4"}).recordable
     assert model.capabilities(space, {}).batchable
     assert not model.capabilities(space, {"hidden": "K4"}).batchable
     assert model.encoder.width(space, {"layers": 2, "hidden": "E8"}) == 28

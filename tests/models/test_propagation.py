@@ -46,7 +46,8 @@ def test_capabilities_follow_from_the_options():
     model = find_model("propagation", "Q2,2")
     space = Propagation(6, "Q2,2").space
     assert model.capabilities(space, {}).recordable
-    assert not model.capabilities(space, {"feature_dropout": 0.5}).recordable
+    assert model.capabilities(space, {"feature_dropout": 0.5}).recordable
+    assert not model.capabilities(Propagation(6, "K4").space, {}).recordable
     assert model.capabilities(space, {}).batchable
     assert model.encoder.width(space, {"steps": 2}) == 12
 
