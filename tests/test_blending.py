@@ -13,7 +13,7 @@ def problem(n=400, seed=0):
     """Three predictors of three classes: a good one, a weak one, noise."""
     g = torch.Generator().manual_seed(seed)
     truth = torch.randn(n, 3, generator=g, dtype=torch.float64)
-    outcomes = torch.distributions.Categorical(logits=2 * truth).sample()
+    outcomes = torch.multinomial((2 * truth).softmax(1), 1, generator=g).squeeze(1)
     weak, noise = truth + 2 * torch.randn(n, 3, generator=g), torch.randn(n, 3, generator=g)
     return torch.stack((truth, weak, noise), dim=-1), outcomes
 
