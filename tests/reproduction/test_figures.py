@@ -31,5 +31,5 @@ def test_curvatures_and_deltas_are_drawn(tmp_path):
     store = Store(tmp_path, FILES)
     with store.writing("appendix") as append:
         for cell in cells_of("appendix", QUICK):
-            append(cell, 0, measure(cell, 0, "cpu", tmp_path))
+            append(cell, 0, *measure(cell, [0], "cpu", tmp_path))
     assert [path.name for path in draw("figure4", store, QUICK, tmp_path)] == ["figure4.svg", "delta.svg"]

@@ -23,7 +23,8 @@ CLASSES = replace(
 
 
 def line_of(cell, folder, seed=0):
-    return measure(cell, seed, "cpu", folder)
+    (line,) = measure(cell, [seed], "cpu", folder)
+    return line
 
 
 @pytest.mark.parametrize("cell", [LINKS, CLASSES], ids=["links", "classification"])
@@ -35,6 +36,32 @@ def test_a_model_is_scored_on_validation_and_test(cell, tmp_path):
     assert first["seconds"] > 0
     assert first["machine"]["device"].startswith("cpu")
     assert set(first["machine"]) == {"device", "threads", "python", "torch"}
+
+
+@pytest.mark.parametrize("model", ["qgcn", "gcn"])
+def test_seeds_measured_at_once_are_those_measured_alone(model, tmp_path):
+    cell = replace(LINKS, values=LINKS.values | ({"model": "gcn", "space": "E4"} if model == "gcn" else {}))
+    assert cell.batchable == (model == "qgcn")
+    together = measure(cell, [1, 2, 3], "cpu", tmp_path)
+    for seed, line in zip((1, 2, 3), together, strict=True):
+        alone = line_of(cell, tmp_path, seed)
+        assert line["test"] == pytest.approx(alone["test"], abs=2e-3)
+        assert line["epoch"] == alone["epoch"]
+    assert len({line["test"]["roc_auc"] for line in together}) > 1
+
+
+def test_a_seed_that_diverges_does_not_take_its_batch_with_it(tmp_path, monkeypatch):
+    plain = measuring.Trainer.run
+
+    def run(self, *given):
+        if 2 in self.seeds:
+            raise measuring.Diverged("seed 2")
+        return plain(self, *given)
+
+    monkeypatch.setattr(measuring.Trainer, "run", run)
+    lines = measure(LINKS, [1, 2, 3], "cpu", tmp_path)
+    assert ["error" in line for line in lines] == [False, True, False]
+    assert lines[2]["test"] == line_of(LINKS, tmp_path, 3)["test"]
 
 
 @pytest.mark.parametrize("cell", [LINKS, CLASSES], ids=["links", "classification"])

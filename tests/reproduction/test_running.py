@@ -24,27 +24,31 @@ def measured(monkeypatch):
     """What is asked for, in its order; nothing is trained, and more layers are better."""
     asked = []
 
-    def fake(cell, seed, device, scratch):
-        asked.append((cell.method, cell.kind, seed))
-        score = {"roc_auc": cell.config().layers / 10 + seed / 1000}
-        return {"val": score, "metric": "roc_auc", "seconds": 2.0} | ({"test": score} if cell.kind == "train" else {})
+    def fake(cell, seeds, device, scratch):
+        asked.append((cell.method, cell.kind, seeds))
+        scores = [{"roc_auc": cell.config().layers / 10 + seed / 1000} for seed in seeds]
+        found = [{"val": score, "metric": "roc_auc", "seconds": 2.0} for score in scores]
+        return [line | ({"test": line["val"]} if cell.kind == "train" else {}) for line in found]
 
     monkeypatch.setattr(running, "measure", fake)
     return asked
 
 
-def test_first_seeds_come_first_then_ranks_and_trials_before_their_cell(tmp_path, measured):
+def test_ranks_come_in_order_and_trials_before_their_cell(tmp_path, measured):
     assert run(CELLS, 4, store_of(tmp_path), Limits()) == 14
-    names = [(method, kind, seed) for method, kind, seed in measured]
-    assert names[:5] == [
-        ("Q-GCN", "train", 0),
-        ("late", "train", 0),
-        ("grid", "trial", 0),
-        ("grid", "trial", 0),
-        ("grid", "train", 0),
+    assert measured == [
+        ("Q-GCN", "train", (0, 1, 2, 3)),
+        ("late", "train", (0, 1, 2, 3)),
+        ("grid", "trial", (0,)),
+        ("grid", "trial", (0,)),
+        ("grid", "train", (0, 1, 2, 3)),
     ]
-    assert names[5:8] == [("Q-GCN", "train", 1), ("Q-GCN", "train", 2), ("late", "train", 1)]
-    assert {seed for _, _, seed in names[11:]} == {3}
+
+
+def test_seeds_that_cannot_be_batched_come_one_by_one_the_first_first(tmp_path, measured):
+    plain = [replace(OURS, method=name, values=VALUES | {"model": name, "space": "E4"}) for name in ("gcn", "sage")]
+    run(plain, 2, store_of(tmp_path), Limits())
+    assert measured == [(name, "train", (seed,)) for seed in (0, 1) for name in ("gcn", "sage")]
 
 
 def test_what_is_there_is_not_measured_again(tmp_path, measured):
@@ -52,7 +56,15 @@ def test_what_is_there_is_not_measured_again(tmp_path, measured):
     before = len(measured)
     assert run(CELLS, 2, store_of(tmp_path), Limits()) == 0
     assert run(CELLS, 3, store_of(tmp_path), Limits()) == 3
-    assert len(measured) == before + 3
+    assert measured[before:] == [(name, "train", (2,)) for name in ("Q-GCN", "late", "grid")]
+
+
+def test_a_gap_in_the_seeds_is_filled(tmp_path, measured):
+    store = store_of(tmp_path)
+    with store.writing("table2") as append:
+        append(OURS, 1, {"metric": "roc_auc", "test": {"roc_auc": 0.5}, "seconds": 1.0})
+    assert [work.seeds for work in missing([OURS], 4, store)] == [(0,), (2, 3)]
+    assert [work.seeds for work in missing([OURS], 4, store, {(OURS.hash, 0)})] == [(2, 3)]
 
 
 def test_the_settings_that_validation_chose_are_trained(tmp_path, measured):
@@ -64,7 +76,7 @@ def test_the_settings_that_validation_chose_are_trained(tmp_path, measured):
 
 def test_alike_cells_are_measured_once(tmp_path, measured):
     run([OURS, replace(OURS, method="alike")], 2, store_of(tmp_path), Limits())
-    assert len(measured) == 2
+    assert measured == [("Q-GCN", "train", (0, 1))]
 
 
 def test_nothing_is_begun_after_the_limit(tmp_path, measured):
@@ -83,9 +95,9 @@ def test_an_error_keeps_what_was_measured(tmp_path, measured, monkeypatch):
     monkeypatch.setattr(running, "measure", failing)
     with pytest.raises(KeyboardInterrupt):
         run(CELLS, 2, store_of(tmp_path), Limits())
-    assert len(store_of(tmp_path).every()) == 3
+    assert len(store_of(tmp_path).every()) == 5
     monkeypatch.setattr(running, "measure", plain)
-    assert run(CELLS, 2, store_of(tmp_path), Limits()) == 5
+    assert run(CELLS, 2, store_of(tmp_path), Limits()) == 3
 
 
 @pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory"), MemoryError()])
@@ -124,7 +136,7 @@ def test_two_processes_measure_what_one_does(tmp_path):
 
 def test_a_graph_and_a_timing_are_measured_once(tmp_path):
     cells = [Cell("appendix", "tree", "graph", "measured", {"data": "tree", "samples": 10}, kind="graph")]
-    assert [work.seed for work in missing(cells, 10, Store(tmp_path, ("appendix",)))] == [0]
+    assert [work.seeds for work in missing(cells, 10, Store(tmp_path, ("appendix",)))] == [(0,)]
 
 
 def test_the_cost_of_what_is_left_is_that_of_its_kin(tmp_path, measured):

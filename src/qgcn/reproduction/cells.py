@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from qgcn.tasks import Config
+from qgcn.tasks import Config, find_task
 
 __all__ = ["Cell", "digest"]
 
@@ -64,19 +64,21 @@ class Cell:
         """Hash of :attr:`settings`."""
         return digest(self.settings)
 
-    def config(self, seed: int = 0, device: str = "auto", start: str | None = None) -> Config:
-        """Return the config of one seed.
+    def config(self, seed: int = 0, device: str = "auto", start: str | None = None, seeds: int = 1) -> Config:
+        """Return the config of one seed, or of several.
 
         Args:
-            seed: The seed.
+            seed: The first seed.
             device: Device to train on.
             start: Folder of the run that training starts from.
+            seeds: Number of seeds.
         """
-        return Config.checked({**self.values, **_alone(seed, device), **({} if start is None else {"start": start})})
+        begun = {} if start is None else {"start": start}
+        return Config.checked({**self.values, **_measured(seed, device), "seeds": seeds, **begun})
 
     def start_config(self, seed: int, device: str) -> Config:
         """Return the config of the run that training starts from."""
-        return Config.checked({**self.start, **_alone(seed, device)})
+        return Config.checked({**self.start, **_measured(seed, device)})
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -101,6 +103,13 @@ class Cell:
         return found, {name: fields[name].default for name in found if name in fields}
 
     @cached_property
+    def batchable(self) -> bool:
+        """Whether several seeds may be trained as one batch: not if each of them starts from a run of its own."""
+        if self.kind != "train" or self.start:
+            return False
+        return find_task(self.task).batchable and self.config().capabilities.batchable
+
+    @cached_property
     def trials(self) -> "list[Cell]":
         """Cells that are scored on validation, one for each point of the grid."""
         return [replace(each, values={**each.values, **self.trial}, kind="trial") for each in self.candidates]
@@ -111,7 +120,7 @@ class Cell:
         return [replace(self, values={**self.values, **point}, grid=()) for point in self.grid]
 
 
-def _alone(seed: int, device: str) -> dict[str, Any]:
+def _measured(seed: int, device: str) -> dict[str, Any]:
     return {"seed": seed, "seeds": 1, "device": device, "yardsticks": False}
 
 

@@ -1,7 +1,8 @@
-"""Measuring: what a worker does for one seed of a cell."""
+"""Measuring: what a worker does for some seeds of a cell."""
 
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,18 @@ PAUSE = 0.5
 """Seconds between two looks at a run that another process is training."""
 
 
-def measure(cell: Cell, seed: int, device: str, scratch: Path) -> Line:
-    """Measure one seed of a cell.
+def measure(cell: Cell, seeds: Sequence[int], device: str, scratch: Path) -> list[Line]:
+    """Measure some seeds of a cell.
 
     Args:
         cell: The cell.
-        seed: The seed.
+        seeds: The seeds, one after the other; they are trained as one batch where they can be.
         device: Device to train on.
         scratch: Folder of runs that others start from.
 
     Returns:
-        What was measured, with ``seconds``, ``machine`` and ``version``; ``error`` if training diverged.
+        What was measured of each seed, with ``seconds``, its share of them, ``machine`` and ``version``; ``error`` if training
+        diverged.
 
     Raises:
         OSError: Data cannot be read.
@@ -48,9 +50,13 @@ def measure(cell: Cell, seed: int, device: str, scratch: Path) -> Line:
     from qgcn import __version__
 
     began = time.perf_counter()
-    found = {"train": _train, "trial": _try, "timing": _time, "graph": _look_at}[cell.kind](cell, seed, device, scratch)
-    seconds = round(time.perf_counter() - began, 2)
-    return found | {"seconds": seconds, "machine": _machine(device), "version": __version__}
+    if cell.kind == "train":
+        found = _train(cell, seeds, device, scratch)
+    else:
+        alone = {"trial": _try, "timing": _time, "graph": _look_at}[cell.kind]
+        found = [alone(cell, seed, device, scratch) for seed in seeds]
+    seconds = round((time.perf_counter() - began) / len(seeds), 2)
+    return [line | {"seconds": seconds, "machine": _machine(device), "version": __version__} for line in found]
 
 
 def _machine(device: str) -> dict[str, Any]:
@@ -59,17 +65,33 @@ def _machine(device: str) -> dict[str, Any]:
     return {name: about[name] for name in ("device", "threads", "python")} | {"torch": about["packages"]["torch"]}
 
 
-def _train(cell: Cell, seed: int, device: str, scratch: Path) -> Line:
-    """Train a model, chosen epoch by validation, and score it on test; whether its points are finite does not matter."""
+def _train(cell: Cell, seeds: Sequence[int], device: str, scratch: Path) -> list[Line]:
+    """Train models, each of the epoch that validation chooses, and score them on test.
+
+    Whether their points are finite does not matter. A batch in which a seed diverges is trained again seed by seed.
+    """
+    first, rest = seeds[:1], seeds[1:]
+    if rest and not cell.batchable:
+        return [*_train(cell, first, device, scratch), *_train(cell, rest, device, scratch)]
     try:
-        config = cell.config(seed, device, _started(cell, seed, device, scratch))
-        task = _problem(config)
-        trainer = Trainer(task, [seed], fabric_of(config))
-        with determinism(config), freed_memory_kept(), few_threads(task.num_nodes):
-            trainer.run()
-            (found,) = trainer.results()
+        config = cell.config(seeds[0], device, _started(cell, seeds[0], device, scratch), len(seeds))
+        run = Run(config, task=_problem(config))
+        return [_line_of(run.task, found) for group in run.groups() for found in _trained(run, group)]
     except Diverged as error:
-        return {"error": str(error)}
+        if not rest:
+            return [{"error": str(error)}]
+        return [line for seed in seeds for line in _train(cell, [seed], device, scratch)]
+
+
+def _trained(run: Run, seeds: list[int]) -> list[dict[str, Any]]:
+    """Train a group of seeds and return their results."""
+    trainer = Trainer(run.task, seeds, run.fabric)
+    with determinism(run.config), freed_memory_kept(), few_threads(len(seeds) * run.task.num_nodes):
+        trainer.run()
+        return trainer.results()
+
+
+def _line_of(task: Task[Any], found: dict[str, Any]) -> Line:
     chosen = {"val": _rounded({task.metric: found["val"][task.metric]})} if "val" in found else {}
     return chosen | {"metric": task.metric, "test": _rounded(found["test"]), "epoch": found["best_epoch"]}
 

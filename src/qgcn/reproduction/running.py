@@ -5,11 +5,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,24 +24,28 @@ from qgcn.reproduction.store import Line, Store
 
 __all__ = ["Done", "Limits", "Work", "estimate", "missing", "run"]
 
-BLOCKS = (0, 1, 3, 5, 10)
-"""Seeds from each of these on to the next are measured for all cells before later ones are."""
 SCRATCH = "pretrained"
 """Folder, in the user's cache, of runs that others start from."""
 Done = Callable[["Work", Line], None]
 
 
 class Work(NamedTuple):
-    """One seed of a cell, to be measured."""
+    """Some seeds of a cell, to be measured at once: several if they can be trained as one batch."""
 
     cell: Cell
-    seed: int
+    seeds: tuple[int, ...]
 
     @property
     def name(self) -> str:
         """The cell in words."""
         setting = f"{self.cell.setting} (trial)" if self.cell.kind == "trial" else self.cell.setting
-        return f"{self.cell.data}, {self.cell.method}, {setting}, seed {self.seed}"
+        seeds = f"seeds {self.seeds[0]} to {self.seeds[-1]}" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"
+        return f"{self.cell.data}, {self.cell.method}, {setting}, {seeds}"
+
+    @property
+    def keys(self) -> set[tuple[str, int]]:
+        """Key of each seed: alike cells have the same."""
+        return {(self.cell.hash, seed) for seed in self.seeds}
 
 
 @dataclass(frozen=True)
@@ -58,28 +63,40 @@ class Limits:
     device: str = "auto"
 
 
-def missing(cells: Sequence[Cell], seeds: int, store: Store) -> list[Work]:
-    """Return what is to be measured now, in order: first seeds first, then by rank.
+def missing(cells: Sequence[Cell], seeds: int, store: Store, going: Collection[tuple[str, int]] = ()) -> list[Work]:
+    """Return what is to be measured now, in order: by rank, and first seeds first where they are trained one by one.
 
     The trials of a grid come before the cell that they choose for; that one is not listed before all of them are there.
+
+    Args:
+        cells: The cells.
+        seeds: Seeds of each.
+        store: Where lines are found.
+        going: Keys of seeds that are being measured, or could not be.
     """
-    found: dict[tuple[str, int], tuple[tuple[int, int, int], Work]] = {}
+    found: list[tuple[tuple[int, int, int], Work]] = []
+    taken = set(going)
     for index, cell in enumerate(cells):
         chosen = store.choice(cell)
-        works = [Work(trial, 0) for trial in cell.trials] if chosen is None else _seeds_of(chosen, seeds)
-        for work in works:
-            if store.find(work.cell, work.seed) is None:
-                key = (work.cell.hash, work.seed)  # of alike cells, one
-                found.setdefault(key, ((_block(work.seed), cell.rank, index), work))
-    return [work for _, work in sorted(found.values(), key=lambda each: each[0])]
+        for each in cell.trials if chosen is None else [chosen]:
+            count = seeds if each.kind == "train" else 1
+            left = [seed for seed in range(count) if (each.hash, seed) not in taken and store.find(each, seed) is None]
+            for group in _in_a_row(left) if each.batchable else [(seed,) for seed in left]:
+                work = Work(each, group)
+                taken |= work.keys  # of alike cells, one
+                found.append(((cell.rank, len(group) == 1 and group[0], index), work))
+    return [work for _, work in sorted(found, key=itemgetter(0))]
 
 
-def _seeds_of(cell: Cell, seeds: int) -> list[Work]:
-    return [Work(cell, seed) for seed in range(1 if cell.kind in ("timing", "graph") else seeds)]
-
-
-def _block(seed: int) -> int:
-    return sum(first <= seed for first in BLOCKS)
+def _in_a_row(seeds: Sequence[int]) -> list[tuple[int, ...]]:
+    """Split seeds where one is left out."""
+    groups: list[tuple[int, ...]] = []
+    for seed in seeds:
+        if groups and groups[-1][-1] == seed - 1:
+            groups[-1] = (*groups[-1], seed)
+        else:
+            groups.append((seed,))
+    return groups
 
 
 def run(
@@ -109,23 +126,24 @@ def run(
     until, written = time.monotonic() + limits.seconds, 0
     with ExitStack() as stack:
         writers = {table: stack.enter_context(store.writing(table)) for table in {cell.table for cell in cells}}
-        total = len(missing(cells, seeds, store))
+        total = sum(len(work.seeds) for work in missing(cells, seeds, store))
         pool = stack.enter_context(_workers(limits.jobs)) if limits.jobs > 1 else None
-        for work, line in _measured(cells, seeds, store, limits, pool, until):
-            if "failed" not in line:
-                writers[work.cell.table](work.cell, work.seed, line)
-                written += 1
-            done(work, line)
+        for work, lines in _measured(cells, seeds, store, limits, pool, until):
+            for seed, line in zip(work.seeds, lines, strict=True):
+                if "failed" not in line:
+                    writers[work.cell.table](work.cell, seed, line)
+                    written += 1
+                done(Work(work.cell, (seed,)), line)
             progress("measuring", written, max(total, written), work.name)
     return written
 
 
-def _attempt(cell: Cell, seed: int, device: str, scratch: Path) -> Line:
-    """Measure a seed of a cell; what a machine cannot do, such as for lack of memory, is told under ``failed``."""
+def _attempt(work: Work, device: str, scratch: Path) -> list[Line]:
+    """Measure seeds of a cell; what a machine cannot do, such as for lack of memory, is told under ``failed``."""
     try:
-        return measure(cell, seed, device, scratch)
+        return measure(work.cell, work.seeds, device, scratch)
     except (RuntimeError, MemoryError) as error:
-        return {"failed": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
+        return [{"failed": " ".join(f"{type(error).__name__}: {error}".split())[:300]}] * len(work.seeds)
 
 
 def _measured(
@@ -135,37 +153,36 @@ def _measured(
     limits: Limits,
     pool: ProcessPoolExecutor | None,
     until: float,
-) -> Iterator[tuple[Work, Line]]:
+) -> Iterator[tuple[Work, list[Line]]]:
     """Measure what is missing, and whatever that makes possible; lines must be written before the next one is asked for."""
     scratch = user_cache() / SCRATCH
-    busy: dict[Future[Line], Work] = {}
+    busy: dict[Future[list[Line]], Work] = {}
     failed: set[tuple[str, int]] = set()
     while True:
-        going = failed | {(work.cell.hash, work.seed) for work in busy.values()}
-        left = [work for work in missing(cells, seeds, store) if (work.cell.hash, work.seed) not in going]
-        left = left if time.monotonic() < until else []
+        going = failed.union(*(work.keys for work in busy.values()))
+        left = missing(cells, seeds, store, going) if time.monotonic() < until else []
         alone = next((work for work in left if work.cell.kind == "timing"), None)
         if pool is None or (alone is not None and not busy):  # nothing else may run while something is timed
             if not left:
                 return
             work = left[0] if pool is None else alone or left[0]
-            line = _attempt(work.cell, work.seed, limits.device, scratch)
-            failed |= {(work.cell.hash, work.seed)} if "failed" in line else set()
-            yield work, line
+            lines = _attempt(work, limits.device, scratch)
+            failed |= work.keys if "failed" in lines[0] else set()
+            yield work, lines
             continue
         for work in left[: limits.jobs - len(busy)] if alone is None else []:
-            busy[pool.submit(_attempt, work.cell, work.seed, limits.device, scratch)] = work
+            busy[pool.submit(_attempt, work, limits.device, scratch)] = work
         if not busy:
             return
         finished, _ = wait(busy, return_when=FIRST_COMPLETED)
         for future in finished:
             work = busy.pop(future)
             try:
-                line = future.result()
+                lines = future.result()
             except BrokenProcessPool:
                 raise RuntimeError(f"a worker was killed, perhaps for lack of memory, near {work.name}") from None
-            failed |= {(work.cell.hash, work.seed)} if "failed" in line else set()
-            yield work, line
+            failed |= work.keys if "failed" in lines[0] else set()
+            yield work, lines
 
 
 @contextmanager
@@ -209,10 +226,9 @@ def estimate(cells: Sequence[Cell], seeds: int, store: Store) -> tuple[int, int,
         known.setdefault(_kin(line), []).append(line["seconds"])
     left: dict[tuple[str, int], Cell] = {}
     for cell in cells:
-        chosen = store.choice(cell)
-        left |= {(cell.hash, seed): cell for seed in range(seeds) if chosen is None}
-        works = [Work(trial, 0) for trial in cell.trials] if chosen is None else _seeds_of(chosen, seeds)
-        left |= {(work.cell.hash, work.seed): work.cell for work in works if store.find(*work) is None}
+        if store.choice(cell) is None:  # and the seeds of whatever is chosen
+            left |= {(cell.hash, seed): cell for seed in range(seeds)}
+    left |= {key: work.cell for work in missing(cells, seeds, store) for key in work.keys}
     costs = [known.get(_kin({**vars(cell), "task": cell.task})) for cell in left.values()]
     told = [sum(each) / len(each) for each in costs if each is not None]
     return len(costs), len(costs) - len(told), sum(told)
