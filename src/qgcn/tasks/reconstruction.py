@@ -15,6 +15,7 @@ from qgcn.kernels import Neighbourhoods
 from qgcn.manifolds import Euclidean, Space, parse_space
 from qgcn.models import Coordinates, Encoder
 from qgcn.nn import Adjacency, SparseMatrix
+from qgcn.tasks import sampling
 from qgcn.tasks.config import Config
 from qgcn.tasks.placement import place_nodes
 from qgcn.tasks.predictor import Predictor
@@ -57,7 +58,12 @@ class ReconstructionConfig(Config):
     temperature: float | None = Field(
         None, gt=0, description="Initial temperature; 20 for coordinates and 1 for networks if not given."
     )
+    negatives: str = Field(
+        "auto",
+        description="Negatives of a step: exact for all pairs, or how many nodes are drawn; drawn beyond 131,072 nodes if auto.",
+    )
 
+    of_model: ClassVar[tuple[str, ...]] = ("negatives",)
     defaults: ClassVar[dict[str, Any]] = {
         "model": "shallow",
         "layers": 1,
@@ -78,6 +84,8 @@ class Reconstructor(Predictor):
         balance: Let nodes count equally instead of edges.
         temperature: Where that of the objective ``neighbours`` starts.
         group: Processes that share the work, see :func:`qgcn.kernels.reconstruction_loss`.
+
+    The loss takes the nodes that are drawn as negatives after its targets; all pairs take part if there are none.
     """
 
     def __init__(
@@ -97,7 +105,7 @@ class Reconstructor(Predictor):
         self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature))) if objective == "neighbours" else None
 
     def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
-        """Return the objective; ``targets`` holds pairs and their distances in the graph if the objective needs them."""
+        """Return the objective; ``targets`` holds pairs and their distances in the graph, or negatives, if it needs them."""
         points = self.embed(x, graph)
         if self.objective == "distortion":
             return kernels.distortion_loss(points, targets[0], targets[1].to(points.dtype), self.space)
@@ -106,6 +114,9 @@ class Reconstructor(Predictor):
         if self.log_temperature is None:
             return kernels.reconstruction_loss(points, neighbourhoods, self.space, squared=False, denominator="paper", **common)
         temperature = self.log_temperature.exp()
+        if targets:
+            given = {"temperature": temperature, "balance": self.balance}
+            return kernels.sampled_reconstruction_loss(points, neighbourhoods, self.space, targets[0], **given)
         return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, **common)
 
     def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
@@ -144,7 +155,7 @@ class Reconstruction(Task[ReconstructionConfig]):
     purpose: ClassVar[str] = "Embed a graph so that neighbours are nearest points."
     example: ClassVar[str] = "qgcn train reconstruction --data ring-of-trees --space Q7,3 --epochs 500"
     aim: ClassVar[str] = "so that the neighbours of a node are its nearest points"
-    titles: ClassVar[dict[str, str]] = {"map": "mAP"}
+    titles: ClassVar[dict[str, str]] = {"map": "mAP", "map_margin": "mAP margin (95 %)"}
     plain_scores: ClassVar[frozenset[str]] = frozenset({"distortion", "worst_distortion"})
 
     group: Any = None
@@ -156,6 +167,9 @@ class Reconstruction(Task[ReconstructionConfig]):
         super().check(config)
         if getattr(config, "use_features", False) and config.capabilities.learns_nodes:
             raise ValueError(f"use_features needs a model that takes features, such as qgcn: {config.model} takes none")
+        drawn = sampling.parse(str(getattr(config, "negatives", sampling.AUTO)))
+        if drawn is not None and getattr(config, "objective", "neighbours") != "neighbours":
+            raise ValueError("negatives are drawn for the objective neighbours alone: leave out one of them")
 
     def prepare(self) -> None:
         """Sort the neighbours of every node; measure the distances that the objective asks for."""
@@ -194,6 +208,17 @@ class Reconstruction(Task[ReconstructionConfig]):
             self.build_encoder(), self.neighbourhoods, config.objective, config.balance, temperature, self.group
         )
 
+    @property
+    def drawn(self) -> int | None:
+        """Number of nodes drawn as negatives of a step; ``None`` if all pairs take part."""
+        if self.config.objective != "neighbours":
+            return None
+        return sampling.drawn_of(self.config.negatives, self.num_nodes)
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Draw the negatives of a step, if they are drawn."""
+        return () if self.drawn is None else (sampling.draw(self.num_nodes, self.drawn, generator),)
+
     def targets(self, split: Split) -> tuple[Tensor, ...]:
         """Return the pairs of the distortion objective, all of them."""
         return self._distances if split == "train" else ()
@@ -201,7 +226,7 @@ class Reconstruction(Task[ReconstructionConfig]):
     @torch.no_grad()
     def seconds_of_step(self, predictor: Predictor) -> tuple[float, float] | None:
         """Estimate the seconds of a step and of a validation from a few rows of their passes over all pairs."""
-        if self.num_nodes < LONG or self.config.objective == "distortion":
+        if self.num_nodes < LONG or self.config.objective == "distortion" or self.drawn is not None:
             return None
         points = predictor.embed(self.x, self.graph)
         squared = self.config.objective == "neighbours"
@@ -214,11 +239,15 @@ class Reconstruction(Task[ReconstructionConfig]):
         return short and self.config.objective != "distortion"
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
-        """Return the mAP."""
+        """Return the mAP; of some nodes where negatives are drawn."""
+        if self.drawn is not None and self.num_nodes > sampling.CHOOSERS:
+            return metrics.estimate_mean_average_precision(prediction, self.neighbourhoods, space, sampling.CHOOSERS).mean
         return metrics.mean_average_precision(prediction, self.neighbourhoods, space).double()
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
-        """Return mAP and distortion."""
+        """Return mAP and distortion; the mAP of some nodes, with its margin, and no distortion where all would take too long."""
+        if self.num_nodes > sampling.EXACT:
+            return sampling.score(prediction, self.neighbourhoods, space)
         few = SOURCES if self.num_nodes > LARGE else None
         stretch = metrics.distortion(prediction, self.neighbourhoods, space, scale=True, sources=few)
         return {
@@ -254,7 +283,8 @@ class Reconstruction(Task[ReconstructionConfig]):
 
     def scored_on(self) -> str:
         """Return what the scores are of."""
-        return "the graph that was embedded"
+        some = f", {sampling.JUDGES:,} of its nodes against all others" if self.num_nodes > sampling.EXACT else ""
+        return f"the graph that was embedded{some}"
 
     def outcome(self, value: str) -> str:
         """Say what the mAP means."""
@@ -268,7 +298,8 @@ class Reconstruction(Task[ReconstructionConfig]):
         weighted = getattr(self.data, "edge_weight", None) is not None and self.capabilities.graph == "matrix"
         weights = "weights of edges are used by convolutions alone: objective and score ask whether nodes are joined"
         missing = [f"no yardsticks: the graph has more than {LARGE:,} nodes"] if self.num_nodes > LARGE else []
-        return ([weights] if weighted else super().remarks()) + (missing if self.config.yardsticks else [])
+        drawn = sampling.remarks(self.drawn, self.num_nodes)
+        return ([weights] if weighted else super().remarks()) + (missing if self.config.yardsticks else []) + drawn
 
     def features_used(self) -> str:
         """Return which features the model sees, and how to use those of the data."""

@@ -39,7 +39,7 @@ def _log_sum_kernel(
     total = tl.zeros([ROWS], tl.float32)
     word = tl.program_id(1) * words_each
     for w in range(word, tl.minimum(word + words_each, num_words)):
-        bits = tl.load(bits_ptr + w.to(tl.int64) * count + rows, mask=inside, other=0)
+        bits = tl.load(bits_ptr + (tl.zeros_like(rows) + w) * count + rows, mask=inside, other=0)
         for group in range(0, 32, GROUP):
             values = ()
             top = highest
@@ -90,7 +90,7 @@ def _row_kernel(
     to_x, to_rest = zero_rows(shift, D), zero_rows(shift, F + 1)
     word = tl.program_id(1) * words_each
     for w in range(word, tl.minimum(word + words_each, num_words)):
-        bits = tl.load(bits_ptr + w.to(tl.int64) * count + rows, mask=inside, other=0)
+        bits = tl.load(bits_ptr + (tl.zeros_like(rows) + w) * count + rows, mask=inside, other=0)
         for i in range(32):
             j = tl.minimum(w * 32 + i, n - 1)
             y, y_reach = one_of(y_ptr, j, D), one_of(y_reach_ptr, j, F)
