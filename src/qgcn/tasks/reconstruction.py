@@ -60,7 +60,7 @@ class ReconstructionConfig(Config):
     )
     negatives: str = Field(
         "auto",
-        description="Negatives of a step: exact for all pairs, or how many nodes are drawn; drawn beyond 131,072 nodes if auto.",
+        description="Negatives of a step: exact, for all pairs, or how many nodes are drawn; auto draws beyond 131,072 nodes.",
     )
 
     of_model: ClassVar[tuple[str, ...]] = ("negatives",)
@@ -115,8 +115,8 @@ class Reconstructor(Predictor):
             return kernels.reconstruction_loss(points, neighbourhoods, self.space, squared=False, denominator="paper", **common)
         temperature = self.log_temperature.exp()
         if targets:
-            given = {"temperature": temperature, "balance": self.balance}
-            return kernels.sampled_reconstruction_loss(points, neighbourhoods, self.space, targets[0], **given)
+            given = points, neighbourhoods, self.space, targets[0]
+            return kernels.sampled_reconstruction_loss(*given, temperature=temperature, balance=self.balance)
         return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, **common)
 
     def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
@@ -245,7 +245,7 @@ class Reconstruction(Task[ReconstructionConfig]):
         return metrics.mean_average_precision(prediction, self.neighbourhoods, space).double()
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
-        """Return mAP and distortion; the mAP of some nodes, with its margin, and no distortion where all would take too long."""
+        """Return mAP and distortion; on a large graph the mAP of some nodes with its margin, and no distortion."""
         if self.num_nodes > sampling.EXACT:
             return sampling.score(prediction, self.neighbourhoods, space)
         few = SOURCES if self.num_nodes > LARGE else None

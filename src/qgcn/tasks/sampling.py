@@ -13,7 +13,7 @@ __all__ = ["AUTO", "CHOOSERS", "EXACT", "JUDGES", "draw", "drawn_of", "parse", "
 
 AUTO: Final = "auto"
 EXACT: Final = 2**17
-"""Nodes up to which all pairs take part if not asked otherwise: 2^34 pairs a step, 0.2 s on an H200, two minutes on two CPU cores."""
+"""Nodes up to which all pairs take part if not asked otherwise: 2^34 pairs a step, a fraction of a second on a large GPU."""
 DRAWN: Final = 2048
 """Negatives of a step beyond that, if not asked otherwise."""
 LEAST: Final = 32

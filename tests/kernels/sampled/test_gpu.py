@@ -8,7 +8,7 @@ from interpreter import DEVICE, interpret, runs
 from sampling import case, close, solved
 
 pytest.importorskip("triton")
-from qgcn.kernels.sampled import gpu  # noqa: E402
+from qgcn.kernels.sampled import gpu
 
 # NumPy, in which the interpreter computes, warns of divisions whose result is then not chosen
 pytestmark = pytest.mark.filterwarnings("ignore:(divide by zero|invalid value|overflow) encountered:RuntimeWarning")

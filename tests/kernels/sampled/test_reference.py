@@ -19,7 +19,9 @@ def test_a_sum_is_its_definition_in_one_run_and_in_many(squared, monkeypatch):
     dist = space.pairwise_dist(x[:5], x[columns])
     energy = 1.7 * (dist.square() if squared else dist)
     kept = torch.tensor([[0, 1, 0], [1, 1, 0], [1, 1, 1], [0, 1, 1], [1, 0, 1]])
-    truth = [math.log(sum(math.exp(-e) for e, k in zip(*row, strict=True) if k)) for row in zip(energy.tolist(), kept, strict=True)]
+    truth = [
+        math.log(sum(math.exp(-e) for e, k in zip(*row, strict=True) if k)) for row in zip(energy.tolist(), kept, strict=True)
+    ]
     for entries in (2**24, 6):
         monkeypatch.setattr(reference, "CHUNK_ENTRIES", entries)
         given = Energy(torch.tensor(1.7, dtype=torch.float64), squared)

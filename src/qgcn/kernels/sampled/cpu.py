@@ -123,8 +123,6 @@ def log_sum_gradient(
     to_x, to_rest = rows.x.new_empty(len(rows), dim), rows.x.new_empty(len(rows), len(rows.layout) + 1)
     to_y, slabs = rows.x.new_zeros(dim, call.words * WORD), rows.x.new_empty(_SLABS, dim, call.words * WORD)
     for run, arguments in call.runs():
-        _LIBRARY.call(
-            "log_sum_gradient", *arguments, *given, slab, to_x.data_ptr(), slabs.data_ptr(), to_rest.data_ptr()
-        )
+        _LIBRARY.call("log_sum_gradient", *arguments, *given, slab, to_x.data_ptr(), slabs.data_ptr(), to_rest.data_ptr())
         to_y += slabs[: -(-len(run) // slab)].sum(0)
     return to_x, to_y[:, : len(columns)].t(), to_rest.sum(0)

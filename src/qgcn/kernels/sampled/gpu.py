@@ -173,14 +173,13 @@ def log_sum_gradient(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return weighted sums over pairs; see :func:`qgcn.kernels.sampled.cpu.log_sum_gradient`."""
     count, (n, d), layout = len(rows), columns.x.shape, rows.layout
-    like = {"dtype": rows.x.dtype, "device": rows.x.device}
     blocks, runs, each = _grid(count, len(left_out))
-    to_x, to_rest = torch.empty(runs, count, d, **like), torch.empty(runs, count, len(layout) + 1, **like)
+    to_x, to_rest = rows.x.new_empty(runs, count, d), rows.x.new_empty(runs, count, len(layout) + 1)
     common = (rows.x, rows.reach, columns.x, columns.reach, rows.sizes, energy.tau, left_out, shift, weight)
     fixed = {"SHAPE": layout, "D": d, "F": len(layout), "SQUARED": energy.squared, "ROWS": _ROWS, "num_warps": _WARPS}
     with torch.cuda.device_of(rows.x):
         _row_kernel[(blocks, runs)](*common, to_x, to_rest, count, n, len(left_out), each, **fixed)
         blocks, runs, each = _grid(n, count)
-        to_y = torch.empty(runs, n, d, **like)
+        to_y = rows.x.new_empty(runs, n, d)
         _column_kernel[(blocks, runs)](*common, to_y, count, n, each, **fixed)
     return to_x.sum(0), to_y.sum(0), to_rest.sum((0, 1))

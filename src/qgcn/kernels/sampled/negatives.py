@@ -50,7 +50,7 @@ class Negatives:
         for row, at in ((source - rows.start, place[target]), (itself - rows.start, place[rows.start : rows.stop])):
             hit = at >= 0
             if device.type == "cpu":  # few are hit
-                row, at, hit = row[hit], at[hit], hit[hit]  # noqa: PLW2901
+                row, at, hit = row[hit], at[hit], hit[hit]
             bit = torch.where(hit, torch.ones_like(at) << at % WORD, 0)
             bits.index_add_(0, torch.where(hit, at // WORD, 0) * count + row, bit)  # each bit once: a sum is a union
             missing.index_add_(0, row, hit.int())

@@ -101,7 +101,7 @@ class _Energies(Function):
         shift = torch.where(log > -math.inf, -log, -math.inf)  # of an empty sum nothing depends on anything
         ctx.save_for_backward(points.x, points.reach, sizes, tau, shift)
         ctx.fixed = fixed
-        of_edges = _pairs(fixed).edge_energy(points, *fixed.edges, fixed.squared)
+        of_edges = _pairs(fixed).edge_energy(points, fixed.edges[0], fixed.edges[1], fixed.squared)
         # NaN if a point is not finite, whatever comparisons made of it
         return torch.addcmul((0 * points.x).sum(), log, log.new_full((), math.log(2))), of_edges
 
@@ -111,7 +111,8 @@ class _Energies(Function):
         x, reach, sizes, tau, shift = ctx.saved_tensors
         fixed: _Fixed = ctx.fixed
         points = Points(x, reach, sizes, fixed.layout)
-        to_x, to_sizes = _pairs(fixed).edge_gradient(points, *fixed.edges, edge_weight.contiguous(), fixed.squared)
+        source, target = fixed.edges
+        to_x, to_sizes = _pairs(fixed).edge_gradient(points, source, target, edge_weight.contiguous(), fixed.squared)
         tile = (*fixed.parts(points), fixed.energy(tau), fixed.negatives.left_out, shift, weight.contiguous())
         of_rows, of_columns, to_rest = fixed.kernels.log_sum_gradient(*tile)
         rows = fixed.negatives.rows

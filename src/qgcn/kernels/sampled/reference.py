@@ -37,7 +37,7 @@ def log_sum(x: Tensor, y: Tensor, manifold: Metric, energy: Energy, left_out: Te
         return some(x, left_out)
     parts = zip(x.split(rows), left_out.split(rows, dim=1), strict=True)
     found = [checkpoint(some, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]
-    return torch.cat(found)  # type: ignore[arg-type]
+    return torch.cat(found)
 
 
 def mask_of(left_out: Tensor, count: int) -> Tensor:
