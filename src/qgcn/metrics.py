@@ -19,11 +19,9 @@ from qgcn.kernels.pairs import average_precision as average_precision_of_nodes
 
 __all__ = [
     "Distortion",
-    "Estimate",
     "accuracy",
     "average_precision",
     "distortion",
-    "estimate_mean_average_precision",
     "f1",
     "hits_at",
     "mean_average_precision",
@@ -272,62 +270,6 @@ def node_precision(x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Met
     graph = graph_of(edge_index, x)
     found = average_precision_of_nodes(x, graph, manifold, chunk=chunk)
     return torch.where(graph.degree > 0, found, torch.nan)
-
-
-class Estimate(NamedTuple):
-    """A mean over some of the nodes; scalars, shape ``()``."""
-
-    mean: Tensor
-    """The mean over the nodes drawn."""
-    margin: Tensor
-    """Half the width of the 95 % confidence interval of the mean over all nodes; 0 if all were drawn."""
-
-
-@torch.no_grad()
-def estimate_mean_average_precision(
-    x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Metric, nodes: int, *, seed: int = 0
-) -> Estimate:
-    r"""Return :func:`mean_average_precision` over some nodes alone, each measured exactly against all others.
-
-    .. math:: \text{margin} = 1.96\, \frac{s}{\sqrt n} \sqrt{1 - n/|V|}
-
-    Args:
-        x: Points, shape ``(N, d)``.
-        edge_index: As for :func:`mean_average_precision`.
-        manifold: The space; anything with ``pairwise_dist``.
-        nodes: How many of the nodes with neighbours, drawn at random without repetition; all if there are no more.
-        seed: Of the draw: the same nodes of the same graph each time (default: 0).
-
-    Raises:
-        TypeError: An argument has the wrong type.
-        ValueError: As for :func:`mean_average_precision`, or ``nodes`` is less than 2.
-    """
-    if nodes < 2:
-        raise ValueError(f"nodes must be at least 2, got {nodes}")
-    check_points(x)
-    graph = graph_of(edge_index, x)
-    joined = (graph.degree > 0).nonzero().squeeze(1)
-    if nodes >= len(joined):
-        return Estimate(mean_average_precision(x, graph, manifold), torch.zeros((), dtype=torch.float64, device=x.device))
-    draw = torch.randperm(len(joined), generator=torch.Generator().manual_seed(seed))[:nodes]
-    drawn = joined[draw.to(joined.device)]
-    place = torch.full((graph.num_nodes,), -1, device=x.device)
-    place[drawn] = torch.arange(nodes, device=x.device)
-    rest = (place < 0).nonzero().squeeze(1)
-    place[rest] = torch.arange(nodes, graph.num_nodes, device=x.device)
-    found = average_precision_of_nodes(x[torch.cat((drawn, rest))], _leaving(graph, drawn, place), manifold, count=nodes)
-    return Estimate(found.mean(), 1.96 * found.std() * math.sqrt((1 - nodes / len(joined)) / nodes))
-
-
-def _leaving(graph: Neighbourhoods, drawn: Tensor, place: Tensor) -> Neighbourhoods:
-    """Return the edges that leave some nodes, which come first, all nodes being renamed."""
-    degree = torch.zeros_like(graph.degree)
-    degree[: len(drawn)] = graph.degree[drawn]
-    start = torch.cat((degree.new_zeros(1), degree.cumsum(0)))
-    source = torch.repeat_interleave(torch.arange(len(degree), device=degree.device), degree)
-    within = torch.arange(len(source), device=degree.device) - start[source]
-    target = graph.target[graph.start.to(degree.device)[drawn[source]] + within]
-    return Neighbourhoods(source, place[target], degree, start.cpu())
 
 
 def _nonempty_mean(values: Tensor) -> Tensor:

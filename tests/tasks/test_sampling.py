@@ -3,8 +3,9 @@ import torch
 from torch_geometric.data import Data
 
 from cases import generator, problem, train
-from qgcn import data, metrics
+from qgcn import data
 from qgcn.tasks import Config, Reconstruction, sampling
+from qgcn.tasks.precision import estimate_mean_average_precision
 
 
 def graph():
@@ -56,9 +57,9 @@ def test_a_large_graph_is_scored_by_some_of_its_nodes(monkeypatch):
     predictor = task.build_predictor()
     points = task.embed(predictor).detach()
     scores = task.score(points, "test", predictor.space)
-    found = metrics.estimate_mean_average_precision(points, task.neighbourhoods, predictor.space, 20)
+    found = estimate_mean_average_precision(points, task.neighbourhoods, predictor.space, 20)
     assert scores == {"map": float(found.mean), "map_margin": float(found.margin)}
-    few = metrics.estimate_mean_average_precision(points, task.neighbourhoods, predictor.space, 10)
+    few = estimate_mean_average_precision(points, task.neighbourhoods, predictor.space, 10)
     assert task.selection(points, predictor.space) == few.mean
     assert task.scored_on() == "the graph that was embedded, 20 of its nodes against all others"
     assert task.remarks()[-1] == "mAP is that of 20 nodes drawn, each against all others, with its 95 % margin; no distortion"

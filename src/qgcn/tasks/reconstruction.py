@@ -17,7 +17,9 @@ from qgcn.models import Coordinates, Encoder
 from qgcn.nn import Adjacency, SparseMatrix
 from qgcn.tasks import sampling
 from qgcn.tasks.config import Config
+from qgcn.tasks.division import Division
 from qgcn.tasks.placement import place_nodes
+from qgcn.tasks.precision import estimate_mean_average_precision
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.ranges import Choice, Interval, Range
 from qgcn.tasks.registry import register_task
@@ -63,7 +65,10 @@ class ReconstructionConfig(Config):
         description="Negatives of a step: exact, for all pairs, or how many nodes are drawn; auto draws beyond 131,072 nodes.",
     )
 
-    of_model: ClassVar[tuple[str, ...]] = ("negatives",)
+    blocks: int = Field(1, ge=1, description="Blocks of nodes of which two are on the device at a time; 1 keeps all there.")
+    store: Literal["memory", "disk"] = Field("memory", description="Where the other blocks are kept meanwhile.")
+
+    of_model: ClassVar[tuple[str, ...]] = ("negatives", "blocks", "store")
     defaults: ClassVar[dict[str, Any]] = {
         "model": "shallow",
         "layers": 1,
@@ -167,14 +172,13 @@ class Reconstruction(Task[ReconstructionConfig]):
         super().check(config)
         if getattr(config, "use_features", False) and config.capabilities.learns_nodes:
             raise ValueError(f"use_features needs a model that takes features, such as qgcn: {config.model} takes none")
-        drawn = sampling.parse(str(getattr(config, "negatives", sampling.AUTO)))
-        if drawn is not None and getattr(config, "objective", "neighbours") != "neighbours":
-            raise ValueError("negatives are drawn for the objective neighbours alone: leave out one of them")
+        sampling.check(config)
 
     def prepare(self) -> None:
         """Sort the neighbours of every node; measure the distances that the objective asks for."""
         edges = self.data.edge_index
-        self.neighbourhoods = Neighbourhoods.of(edges.to(self.device), self.num_nodes)
+        device = self.device if self.config.blocks == 1 else "cpu"  # where all of a divided graph stays
+        self.neighbourhoods = Neighbourhoods.of(edges.to(device), self.num_nodes)
         self._distances: tuple[Tensor, ...] = ()
         if self.config.objective == "distortion":
             self._distances = tuple(each.to(self.device) for each in _graph_distances(edges, self.num_nodes))
@@ -201,19 +205,33 @@ class Reconstruction(Task[ReconstructionConfig]):
 
     def build_predictor(self) -> Reconstructor:
         """Build an encoder and the objective."""
+        return self._reconstructor(self.build_encoder())
+
+    def _reconstructor(self, encoder: Encoder) -> Reconstructor:
         config = self.config
         usual = NODES_TEMPERATURE if self.capabilities.learns_nodes else 1.0
         temperature = config.temperature or usual
-        return Reconstructor(
-            self.build_encoder(), self.neighbourhoods, config.objective, config.balance, temperature, self.group
-        )
+        return Reconstructor(encoder, self.neighbourhoods, config.objective, config.balance, temperature, self.group)
+
+    @property
+    def division(self) -> Division | None:  # type: ignore[override]
+        """How coordinates are trained in blocks, if asked for."""
+        config = self.config
+        if config.blocks == 1 or self.drawn is None:
+            return None
+
+        def build(nodes: int) -> Reconstructor:
+            return self._reconstructor(config.model_entry.build(nodes, config.space, config.options))
+
+        in_memory = config.store == "memory"
+        return Division(self.neighbourhoods, config.blocks, self.drawn, config.balance, in_memory, build)
 
     @property
     def drawn(self) -> int | None:
         """Number of nodes drawn as negatives of a step; ``None`` if all pairs take part."""
         if self.config.objective != "neighbours":
             return None
-        return sampling.drawn_of(self.config.negatives, self.num_nodes)
+        return sampling.drawn_of(self.config.negatives, self.num_nodes, self.config.blocks)
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draw the negatives of a step, if they are drawn."""
@@ -241,17 +259,17 @@ class Reconstruction(Task[ReconstructionConfig]):
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the mAP; of some nodes where negatives are drawn."""
         if self.drawn is not None and self.num_nodes > sampling.CHOOSERS:
-            return metrics.estimate_mean_average_precision(prediction, self.neighbourhoods, space, sampling.CHOOSERS).mean
-        return metrics.mean_average_precision(prediction, self.neighbourhoods, space).double()
+            return estimate_mean_average_precision(prediction, self.neighbourhoods, space, sampling.CHOOSERS).mean
+        return metrics.mean_average_precision(prediction, self.neighbourhoods.to(prediction.device), space).double()
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Return mAP and distortion; on a large graph the mAP of some nodes with its margin, and no distortion."""
         if self.num_nodes > sampling.EXACT:
             return sampling.score(prediction, self.neighbourhoods, space)
-        few = SOURCES if self.num_nodes > LARGE else None
-        stretch = metrics.distortion(prediction, self.neighbourhoods, space, scale=True, sources=few)
+        few, graph = SOURCES if self.num_nodes > LARGE else None, self.neighbourhoods.to(prediction.device)
+        stretch = metrics.distortion(prediction, graph, space, scale=True, sources=few)
         return {
-            "map": float(metrics.mean_average_precision(prediction, self.neighbourhoods, space)),
+            "map": float(metrics.mean_average_precision(prediction, graph, space)),
             "distortion": float(stretch.average),
             "worst_distortion": float(stretch.worst),
         }
@@ -298,7 +316,7 @@ class Reconstruction(Task[ReconstructionConfig]):
         weighted = getattr(self.data, "edge_weight", None) is not None and self.capabilities.graph == "matrix"
         weights = "weights of edges are used by convolutions alone: objective and score ask whether nodes are joined"
         missing = [f"no yardsticks: the graph has more than {LARGE:,} nodes"] if self.num_nodes > LARGE else []
-        drawn = sampling.remarks(self.drawn, self.num_nodes)
+        drawn = sampling.remarks(self.drawn, self.num_nodes, self.config.blocks)
         return ([weights] if weighted else super().remarks()) + (missing if self.config.yardsticks else []) + drawn
 
     def features_used(self) -> str:
