@@ -177,7 +177,9 @@ class Reconstruction(Task[ReconstructionConfig]):
     def prepare(self) -> None:
         """Sort the neighbours of every node; measure the distances that the objective asks for."""
         edges = self.data.edge_index
-        device = self.device if self.config.blocks == 1 else "cpu"  # where all of a divided graph stays
+        if (blocks := self.config.blocks) > self.num_nodes:
+            raise ValueError(f"blocks must be at most the number of nodes, {self.num_nodes}, got {blocks}")
+        device = self.device if blocks == 1 else "cpu"  # where all of a divided graph stays
         self.neighbourhoods = Neighbourhoods.of(edges.to(device), self.num_nodes)
         self._distances: tuple[Tensor, ...] = ()
         if self.config.objective == "distortion":

@@ -62,8 +62,6 @@ def drawn_of(negatives: str, num_nodes: int, blocks: int = 1) -> int | None:
         blocks: Number of blocks, each of which negatives are drawn from.
     """
     if blocks > 1:
-        if blocks > num_nodes:
-            raise ValueError(f"blocks must be at most the number of nodes, {num_nodes}, got {blocks}")
         return parse(negatives) or DRAWN
     drawn = DRAWN if negatives == AUTO and num_nodes > EXACT else parse(negatives)
     return None if drawn is None or drawn >= num_nodes else drawn

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from qgcn.kernels.sampled import Negatives, Part, part_loss
 from qgcn.models import Encoder
 from qgcn.nn import mixed_key
 from qgcn.tasks import Config
-from qgcn.training.blocks.partition import BlockGraph
+from qgcn.training.blocks.partition import BlockGraph, Group
 from qgcn.training.blocks.store import BlockStore
 from qgcn.training.parameters import build_optimiser, clip_gradients, parameter_roles
 
@@ -43,8 +44,9 @@ class _Block:
 class BlockEngine:
     r"""Learns coordinates of the nodes of a large graph, two blocks at a time.
 
-    In the step of blocks :math:`i` and :math:`j`, edges from :math:`i` to :math:`j` are told from nodes drawn from :math:`j`,
-    edges back from nodes drawn from :math:`i`. Blocks are dealt out at random: nodes drawn from one are nodes drawn from all.
+    Nodes are dealt out into small blocks once, and these into groups in every epoch, all at random. In the step of groups
+    :math:`i` and :math:`j`, edges from :math:`i` to :math:`j` are told from nodes drawn from :math:`j`, edges back from nodes
+    drawn from :math:`i`: nodes drawn from a group are nodes drawn from all, and others in the next epoch.
 
     All that is drawn is a function of seed, epoch and blocks.
 
@@ -56,6 +58,7 @@ class BlockEngine:
         store: Where blocks are meanwhile.
         shared: The model of one node, whose other parameters all blocks share: an encoder and ``log_temperature``.
         build: Makes the model of so many nodes from PyTorch's global generator.
+        groups: Number of groups, of which two are on the device at a time.
         balance: Let nodes count equally instead of edges.
     """
 
@@ -69,11 +72,12 @@ class BlockEngine:
         shared: Any,
         build: Callable[[int], Any],
         *,
+        groups: int,
         balance: bool = True,
     ) -> None:
         self.graph, self.config, self.seed, self.device, self.store = graph, config, seed, device, store
         self.shared = shared
-        self._build, self._balance = build, balance
+        self._build, self._balance, self._groups = build, balance, min(groups, graph.blocks)
         self.encoder: Encoder = shared.encoder
         self._here: dict[int, _Block] = {}
         self._dtype = getattr(torch, config.precision)
@@ -151,23 +155,23 @@ class BlockEngine:
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
-    def tour(self, epoch: int) -> list[tuple[int, int]]:
-        """Return the pairs of blocks of an epoch, in its order."""
-        return self.graph.tour(torch.Generator().manual_seed(mixed_key(self.seed, epoch, _TOUR)))
+    def tour(self, epoch: int) -> list[tuple[Group, Group]]:
+        """Return the pairs of groups of an epoch, in its order."""
+        return self.graph.tour(self._groups, torch.Generator().manual_seed(mixed_key(self.seed, epoch, _TOUR)))
 
-    def step(self, epoch: int, pair: tuple[int, int], negatives: int, rate: float) -> Tensor:
-        """Take the step of a pair of blocks.
+    def step(self, epoch: int, pair: tuple[Group, Group], negatives: int, rate: float) -> Tensor:
+        """Take the step of a pair of groups.
 
         Args:
             epoch: Number of the epoch.
-            pair: The blocks.
+            pair: The groups; once the same, for the edges within it.
             negatives: Nodes drawn from each.
             rate: Share of the learning rates.
 
         Returns:
             The objective's part of these edges; all parts of an epoch add up to it.
         """
-        blocks = self.fetch(*dict.fromkeys(pair))
+        blocks = self.fetch(*_distinct(pair))
         points = torch.cat([self.points(each.parameter) for each in blocks])
         parts = self._parts(epoch, pair, negatives)
         if not parts:
@@ -180,7 +184,7 @@ class BlockEngine:
             for group in optimiser.param_groups:
                 group["lr"] = group["initial_lr"] * rate
         # every step looks like one on the whole objective
-        (loss * self.graph.blocks**2 / len(parts)).backward()
+        (loss * self._groups**2 / len(parts)).backward()
         if self.config.clip is not None:
             clip_gradients([*self.parameters.values(), *(each.parameter for each in blocks)], self.config.clip)
         for optimiser in optimisers:
@@ -192,26 +196,29 @@ class BlockEngine:
         found: Tensor = functional_call(self.encoder, {BLOCK: coordinates}, (None,))
         return found
 
-    def _parts(self, epoch: int, pair: tuple[int, int], negatives: int) -> list[Part]:
-        """Return the edges both ways, or of one block within itself, with what they are told from."""
-        graph, (i, j) = self.graph, pair
-        offset = {i: 0} | ({} if i == j else {j: graph.nodes(i)})
-        total = sum(graph.nodes(each) for each in offset)
-        generator = torch.Generator().manual_seed(mixed_key(self.seed, epoch, i * graph.blocks + j, _COLUMNS))
+    def _parts(self, epoch: int, pair: tuple[Group, Group], negatives: int) -> list[Part]:
+        """Return the edges both ways, or of one group within itself, with what they are told from."""
+        graph, blocks = self.graph, _distinct(pair)
+        sizes = [graph.nodes(block) for block in blocks]
+        first = dict(zip(blocks, accumulate(sizes, initial=0), strict=False))
+        number = pair[0][0] * graph.blocks + pair[1][0]
+        generator = torch.Generator().manual_seed(mixed_key(self.seed, epoch, number, _COLUMNS))
         parts = []
-        for source, target in dict.fromkeys(((i, j), (j, i))):
-            edges = graph.edges(source, target)
-            drawn = torch.randperm(graph.nodes(target), generator=generator)[:negatives]
-            if not edges.shape[1]:
+        for source, target in dict.fromkeys((pair, pair[::-1])):
+            rows, columns = (range(first[each[0]], first[each[-1]] + graph.nodes(each[-1])) for each in (source, target))
+            drawn = columns.start + torch.randperm(len(columns), generator=generator)[:negatives]
+            local = [
+                graph.edges(a, b).to(self.device) + torch.tensor([[first[a]], [first[b]]], device=self.device)
+                for a in source
+                for b in target
+            ]
+            ends = torch.cat(local, dim=1)
+            if not ends.shape[1]:
                 continue
-            degree = graph.degree[graph.places(source)].to(self.device)
-            local = edges.to(self.device).long()
-            weight = self._share(degree, local[0])
-            ends = torch.stack((local[0] + offset[source], local[1] + offset[target]))
-            rows = range(offset[source], offset[source] + graph.nodes(source))
+            degree = torch.cat([graph.degree[graph.places(block)] for block in source]).to(self.device)
+            weight = self._share(degree, ends[0] - rows.start)
             others = (graph.num_nodes - 1 - degree).to(self._dtype)
-            columns = drawn.to(self.device) + offset[target]
-            parts.append(Part(ends, weight, Negatives.of(columns, ends, rows, total, others)))
+            parts.append(Part(ends, weight, Negatives.of(drawn.to(self.device), ends, rows, sum(sizes), others)))
         return parts
 
     def _share(self, degree: Tensor, source: Tensor) -> Tensor:
@@ -235,6 +242,11 @@ class BlockEngine:
         found = torch.empty(self.graph.num_nodes, parts[0].shape[1], dtype=parts[0].dtype)
         found[self.graph.order] = torch.cat(parts)
         return found
+
+
+def _distinct(pair: tuple[Group, Group]) -> Group:
+    """Return the blocks of both groups, each once."""
+    return pair[0] if pair[0] == pair[1] else pair[0] + pair[1]
 
 
 def cosine(epoch: int, epochs: int) -> float:

@@ -6,7 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["BlockGraph"]
+__all__ = ["BlockGraph", "Group"]
+
+Group = tuple[int, ...]
+"""Blocks that are on the device together."""
 
 
 @dataclass(frozen=True)
@@ -87,21 +90,26 @@ class BlockGraph:
     def nodes(self, block: int) -> int:
         """Return the number of nodes of a block."""
         places = self.places(block)
-        return places.stop - places.start
+        return int(places.stop - places.start)
 
     def edges(self, source: int, target: int) -> Tensor:
         """Return the edges from one block to another, int32, shape ``(2, E_ij)``."""
         first = source * self.blocks + target
         return self.ends[:, self.starts[first] : self.starts[first + 1]]
 
-    def tour(self, generator: torch.Generator) -> list[tuple[int, int]]:
-        """Return every pair of blocks once, such that all but a few have a block in common with the one before.
+    def tour(self, groups: int, generator: torch.Generator) -> list[tuple[Group, Group]]:
+        """Put blocks into groups at random, and return every pair of groups once.
 
-        Blocks are renamed at random; one stays while the others pass, to and fro.
+        All but a few pairs have a group in common with the one before: one stays while the others pass, to and fro.
+
+        Args:
+            groups: Number of groups, or as many as there are blocks if these are fewer.
+            generator: Source of the draw.
         """
-        names = torch.randperm(self.blocks, generator=generator).tolist()
+        names = torch.randperm(self.blocks, generator=generator)
+        made = [tuple(each.tolist()) for each in names.tensor_split(min(groups, self.blocks))]
         found = []
-        for first in range(self.blocks):
-            others = range(first, self.blocks)
-            found += [(names[first], names[each]) for each in (others if first % 2 == 0 else reversed(others))]
+        for first in range(len(made)):
+            others = range(first, len(made))
+            found += [(made[first], made[each]) for each in (others if first % 2 == 0 else reversed(others))]
         return found

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["BlockTrainer"]
 
 _PARTITION = -6
+IN_GROUP = 8
+"""Blocks of a group: the more there are, the fewer negatives of an edge are those of its own block whatever the epoch."""
 
 
 class BlockTrainer:
@@ -55,7 +57,8 @@ class BlockTrainer:
         self.epoch, self.part, self.seconds = 0, 0, 0.0
         self._best_score, self._best_epoch, self.stopped = -math.inf, 0, False
         whole, partition = division.graph, mixed_key(self.seed, _PARTITION)
-        graph = BlockGraph.of(whole.source, whole.target, whole.num_nodes, division.blocks, partition)
+        blocks = min(whole.num_nodes, division.blocks * IN_GROUP)
+        graph = BlockGraph.of(whole.source, whole.target, whole.num_nodes, blocks, partition)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self.predictor: Predictor = division.build(1).to(fabric.device)
@@ -65,7 +68,7 @@ class BlockTrainer:
                 parameter.data = parameter.data.to(dtype)
         self.store = BlockStore(folder, f"seed-{self.seed}", in_memory=division.in_memory)
         made = graph, self.config, self.seed, fabric.device, self.store, self.predictor
-        self.engine = BlockEngine(*made, division.build, balance=division.balance)
+        self.engine = BlockEngine(*made, division.build, groups=division.blocks, balance=division.balance)
         self._begun = False
         self.optimiser, self.parameters = self.engine.optimiser, self.engine.parameters
         self._best_names: list[str] = []
