@@ -38,7 +38,7 @@ class BlockGraph:
         """Deal out nodes and sort edges.
 
         Args:
-            source: Node that each edge leaves, shape ``(E,)``.
+            source: Node that each edge leaves, shape ``(E,)``; edges stay on its device.
             target: Node that it leads to; no edge twice, no loop.
             num_nodes: Number of nodes, ``N``.
             blocks: Number of blocks, at most ``N``; fewer are made if that many would not all have nodes.
@@ -49,19 +49,19 @@ class BlockGraph:
         """
         if not 1 <= blocks <= num_nodes:
             raise ValueError(f"blocks must be in [1, {num_nodes}], the number of nodes, got {blocks}")
-        order = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(seed))
+        device = source.device
+        order = torch.randperm(num_nodes, generator=torch.Generator().manual_seed(seed)).to(device)
         size = -(-num_nodes // blocks)
         blocks = -(-num_nodes // size)
-        place = torch.empty(num_nodes, dtype=torch.int32)
-        place[order] = torch.arange(num_nodes, dtype=torch.int32)
+        place = torch.empty(num_nodes, dtype=torch.int32, device=device)
+        place[order] = torch.arange(num_nodes, dtype=torch.int32, device=device)
         degree = torch.bincount(source, minlength=num_nodes).int()[order]
         at = [place[each] for each in (source, target)]
-        pair = (at[0] // size * blocks + at[1] // size).numpy()
-        narrow = pair.astype(np.uint16 if blocks**2 <= 2**16 else np.int32)  # 16 bits are sorted by counting
-        by_pair = torch.from_numpy(np.argsort(narrow, kind="stable"))
-        starts = np.concatenate(([0], np.bincount(narrow, minlength=blocks**2).cumsum()))
+        pair = at[0] // size * blocks + at[1] // size
+        starts = [0, *torch.bincount(pair, minlength=blocks**2).cumsum(0).tolist()]
+        by_pair = _sorting(pair, blocks**2)
         ends = torch.stack([(each % size)[by_pair] for each in at])
-        return cls(order, size, degree, ends, starts.tolist())
+        return cls(order.cpu(), size, degree, ends, starts)
 
     @property
     def num_nodes(self) -> int:
@@ -113,3 +113,11 @@ class BlockGraph:
             others = range(first, len(made))
             found += [(made[first], made[each]) for each in (others if first % 2 == 0 else reversed(others))]
         return found
+
+
+def _sorting(keys: Tensor, most: int) -> Tensor:
+    """Return what sorts whole numbers below ``most``; equal ones keep their order."""
+    if keys.is_cuda:
+        return torch.sort(keys, stable=True).indices
+    narrow = keys.numpy().astype(np.uint16) if most <= 2**16 else keys.numpy()  # 16 bits are sorted by counting
+    return torch.from_numpy(np.argsort(narrow, kind="stable"))
