@@ -3,11 +3,11 @@
     python benchmarks/blocks.py --nodes 1000000 --device cpu [--blocks 8] [--negatives 100 1024] [--store memory disk]
     python benchmarks/blocks.py --nodes 10000000 --device cuda
 
-The graph is generated: each node is joined to its ten nearest ancestors in a binary tree, so that a million nodes have ten million
-edges, none twice. An epoch takes every edge once in both directions, each against the drawn nodes of a block, with one step of Adam
-for each pair of blocks. Edges are counted once. Memory is the peak of the process on the CPU, graph included, and what PyTorch
-allocated at its peak on a GPU. "CPU" is the time that the process had a core, of all its threads: on a machine that others use it
-is the one to go by.
+The graph is generated: each node is joined to its ten nearest ancestors in a binary tree, so that a million nodes have ten
+million edges, none twice. An epoch takes every edge once in both directions, each against the drawn nodes of a block, with one
+step of Adam for each pair of blocks. Edges are counted once. Memory is the peak of the process on the CPU, graph included, and
+what PyTorch allocated at its peak on a GPU. "CPU" is the time that the process had a core, of all its threads: on a machine
+that others use, it is the one to go by.
 
 PyTorch-BigGraph states more than a million edges a second for a machine of many cores with 100 negatives an edge; there
 negatives change with every few edges, here with every pair of blocks.
@@ -78,7 +78,7 @@ def measure(graph: BlockGraph, args: argparse.Namespace, negatives: int, store: 
             torch.cuda.reset_peak_memory_stats()
         began, worked, losses = time.perf_counter(), time.process_time(), []
         for epoch in range(1, 1 + args.epochs):
-            losses.append(sum(float(engine.step(epoch, pair, negatives, 1.0)) for pair in engine.tour(epoch)))
+            losses += [sum(float(engine.step(epoch, pair, negatives, 1.0)) for pair in engine.tour(epoch))]
         if store == "disk":
             engine.settle()
         seconds, work = (time.perf_counter() - began) / args.epochs, (time.process_time() - worked) / args.epochs

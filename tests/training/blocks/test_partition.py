@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 import torch
 
@@ -49,7 +51,7 @@ def test_a_tour_meets_every_pair_of_groups_once_and_keeps_one_from_step_to_step(
     every = {group for pair in found for group in pair}
     assert sorted(block for group in every for block in group) == list(range(6))
     assert {frozenset(pair) for pair in found} == {frozenset((i, j)) for i in every for j in every}
-    moved = sum(not set(one) & set(two) for one, two in zip(found, found[1:], strict=False))
+    moved = sum(not set(one) & set(two) for one, two in pairwise(found))
     assert moved <= groups
 
 
