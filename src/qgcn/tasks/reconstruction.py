@@ -114,7 +114,7 @@ class Reconstructor(Predictor):
         points = self.embed(x, graph)
         if self.objective == "distortion":
             return kernels.distortion_loss(points, targets[0], targets[1].to(points.dtype), self.space)
-        (neighbourhoods,) = self._neighbourhoods
+        neighbourhoods = self._neighbourhoods[0].to(points.device)  # a divided graph is on the CPU
         common = {"balance": self.balance, "group": self.group}
         if self.log_temperature is None:
             return kernels.reconstruction_loss(points, neighbourhoods, self.space, squared=False, denominator="paper", **common)

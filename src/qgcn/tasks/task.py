@@ -125,8 +125,7 @@ class Task(Blendable, ABC, Generic[ConfigT]):
             raise ValueError(f"a graph needs at least 2 nodes, got {data.num_nodes}")
         self.source = data  # as it was given: with the user's direction
         self.data = data if self.directed else undirected(data)
-        self.config = config
-        self.device = torch.device(device)
+        self.config, self.device = config, torch.device(device)
         self.num_nodes = int(data.num_nodes)
         self.origin: Origin | None = None
         self.split: dict[str, Tensor] = self.make_split(self.data, config) if split is None else dict(split)

@@ -58,5 +58,5 @@ class Negatives:
         if n % WORD:
             left_out[-1] |= -(1 << n % WORD)
         drawn = (n - missing).to(total.dtype)
-        weight = torch.where(drawn > 0, total / drawn.clamp(min=1), 1)  # where none is drawn, the sum is nothing
+        weight = torch.where(drawn > 0, total / torch.where(drawn > 0, drawn, 1), 1)  # where none is drawn, the sum is nothing
         return cls(rows, columns, left_out, weight.log())
