@@ -19,6 +19,7 @@ from qgcn.models import Capabilities, Encoder
 from qgcn.tasks.batches import FullBatch, Loader
 from qgcn.tasks.blendable import Blendable, Split
 from qgcn.tasks.config import Config
+from qgcn.tasks.division import Division
 from qgcn.tasks.features import extended
 from qgcn.tasks.inputs import Inputs
 from qgcn.tasks.insights import Column, Listing, Quality
@@ -51,9 +52,7 @@ class Rung:
 
 
 class Task(Blendable, ABC, Generic[ConfigT]):
-    """Data, split and score of a task.
-
-    A subclass registers itself with :func:`~qgcn.tasks.register_task`; nothing else has to know of it.
+    """Data, split and score of a task; :func:`~qgcn.tasks.register_task` makes a subclass known.
 
     Args:
         data: The graph.
@@ -107,6 +106,8 @@ class Task(Blendable, ABC, Generic[ConfigT]):
     """Names of scores as they are shown, where they are not those of the results."""
     curve_title: ClassVar[str] = ""
     """Name of the metric in a figure of training, if it is another one."""
+    division: Division | None = None
+    """How it is trained in blocks of nodes; nothing if it is not."""
     main_scores: tuple[str, ...] = ()
     """Scores that a table of results has room for, in its order; all of them if not given."""
     plain_scores: ClassVar[frozenset[str]] = frozenset()
@@ -124,8 +125,7 @@ class Task(Blendable, ABC, Generic[ConfigT]):
             raise ValueError(f"a graph needs at least 2 nodes, got {data.num_nodes}")
         self.source = data  # as it was given: with the user's direction
         self.data = data if self.directed else undirected(data)
-        self.config = config
-        self.device = torch.device(device)
+        self.config, self.device = config, torch.device(device)
         self.num_nodes = int(data.num_nodes)
         self.origin: Origin | None = None
         self.split: dict[str, Tensor] = self.make_split(self.data, config) if split is None else dict(split)

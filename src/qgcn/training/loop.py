@@ -34,7 +34,7 @@ class Diverged(ValueError):  # noqa: N818
 
 _KEPT = ("best_score", "best_tie", "best_epoch", "stopped")
 """What is known of each seed's best model, and whether it has stopped."""
-_DIVERGED = "training diverged: {} of seed {} at epoch {} is not finite; try a smaller lr than {:g}"
+DIVERGED = "training diverged: {} of seed {} at epoch {} is not finite; try a smaller lr than {:g}"
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,9 @@ class Trainer:
         self._backlog = Backlog(device)
         self.optimiser = build_optimiser(self.parameters, self._roles, self.config, recorded=self._static)
         self.seconds = 0.0
+
+    parts = 1
+    """Number of times in an epoch that training can be asked to stop."""
 
     def _devices(self) -> list[torch.device]:
         return [self.fabric.device] if self.fabric.device.type == "cuda" else []
@@ -268,7 +271,7 @@ class Trainer:
         return states.finite_models(states.tensors_of(self.parameters, {}, self.optimiser) | pending, len(self.seeds))
 
     def _diverged(self, what: str, index: int, epoch: int) -> Diverged:
-        return Diverged(_DIVERGED.format(what, self.seeds[index], epoch, self.config.lr))
+        return Diverged(DIVERGED.format(what, self.seeds[index], epoch, self.config.lr))
 
     @torch.no_grad()
     def _validate(self, loss: Tensor) -> Validation:

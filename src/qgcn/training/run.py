@@ -18,9 +18,10 @@ from qgcn.tasks import Config, Predictor, Task
 from qgcn.tasks.task import Scores
 from qgcn.training.answers import Answers
 from qgcn.training.blends import yardstick_scores
+from qgcn.training.blocks import training_of
 from qgcn.training.costs import Consent, Declined
 from qgcn.training.folder import RunFolder
-from qgcn.training.loop import Diverged, Trainer
+from qgcn.training.loop import Diverged
 from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, signals_raise, stop_signals
 from qgcn.training.metrics_log import MetricsLog
 from qgcn.training.origin import check_origin, fingerprint_of
@@ -29,6 +30,7 @@ from qgcn.training.problem import build_problem
 from qgcn.training.summary import Summary, summarize
 from qgcn.training.supervision import Supervisor
 from qgcn.training.threads import few_threads
+from qgcn.training.training import Training
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -290,9 +292,10 @@ class Run(Answers):
         with supervisor.breakable(trainer):
             pass  # a signal that came while files were written is obeyed before anything else begins
 
-    def _trainer(self, seeds: list[int], keep: list[int] | None = None) -> Trainer:
+    def _trainer(self, seeds: list[int], keep: list[int] | None = None) -> Training:
         """Build the trainer of a group, of its last training on everything if epochs are given, as its checkpoint says."""
-        trainer = Trainer(self.task if keep is None else self.answering, seeds, self.fabric, keep=keep)
+        folder = None if self.folder is None else self.folder.blocks
+        trainer = training_of(self.task if keep is None else self.answering, seeds, self.fabric, keep, folder)
         if self.folder is None:
             return trainer
         saved = self.folder.checkpoint(seeds, refit=keep is not None).recover()
@@ -307,7 +310,7 @@ class Run(Answers):
             self._log = self.folder.log(seeds, trainer.epoch, None if saved is None else str(saved.about.get("log")))
         return trainer
 
-    def _save(self, trainer: Trainer) -> None:
+    def _save(self, trainer: Training) -> None:
         trainer.check_finite()
         if self.folder is None or self._log is None:
             return

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from qgcn.progress import Progress
 from qgcn.training.costs import Consent, estimate_cost, measure_pace
-from qgcn.training.loop import Trainer, Validation
+from qgcn.training.loop import Validation
 from qgcn.training.machine import Stopped, StopSignals
 from qgcn.training.metrics_log import MetricsLog
+from qgcn.training.training import Training
 
 __all__ = ["Interrupted", "Supervisor"]
 
@@ -39,13 +40,13 @@ class Supervisor:
         consent: Called with the cost of all trainings, once it is known.
     """
 
-    save: Callable[[Trainer], None]
+    save: Callable[[Training], None]
     checkpoint_seconds: float
     progress: Progress
     signals: StopSignals
     consent: Consent | None = None
 
-    def train(self, trainer: Trainer, log: MetricsLog | None, later: int = 0) -> None:
+    def train(self, trainer: Training, log: MetricsLog | None, later: int = 0) -> None:
         """Train to the end.
 
         Args:
@@ -89,7 +90,7 @@ class Supervisor:
             raise Interrupted(trainer.epoch)
 
     @contextmanager
-    def breakable(self, trainer: Trainer) -> Iterator[None]:
+    def breakable(self, trainer: Training) -> Iterator[None]:
         """Break off a block after a training when a signal comes; its work must be done again when the run is resumed.
 
         Raises:
@@ -101,7 +102,9 @@ class Supervisor:
         except Stopped:
             raise Interrupted(trainer.epoch) from None
 
-    def _tell_cost(self, trainer: Trainer, report: Callable[[Validation], None], until: Callable[[], bool], later: int) -> None:
+    def _tell_cost(
+        self, trainer: Training, report: Callable[[Validation], None], until: Callable[[], bool], later: int
+    ) -> None:
         """Estimate the cost of what is left of all trainings, the first time that there is one."""
         if self.consent is None or trainer.finished:
             return
@@ -112,7 +115,7 @@ class Supervisor:
                 consent(estimate_cost(trainer, pace, later))
 
 
-def _stage(trainer: Trainer) -> str:
+def _stage(trainer: Training) -> str:
     first, last = trainer.seeds[0], trainer.seeds[-1]
     seeds = f"seed {first}" if first == last else f"seeds {first}-{last}"
     return seeds if trainer.keep is None else f"refit of {seeds}"
