@@ -15,7 +15,7 @@ from qgcn.data.generators import (
     tree_with_cycles,
 )
 from qgcn.data.hierarchies import depths, find_cycle, split_hierarchy, transitive_closure
-from qgcn.data.load import load, load_entailment
+from qgcn.data.load import load, load_directed_split, load_entailment
 from qgcn.data.names import NodeNames
 from qgcn.data.own import as_data, read_graph
 from qgcn.data.split_files import read_link_split, read_node_split
@@ -36,6 +36,7 @@ __all__ = [
     "find_cycle",
     "grid",
     "load",
+    "load_directed_split",
     "load_entailment",
     "load_graph",
     "read_graph",
