@@ -17,6 +17,7 @@ from qgcn.data.generators import (
 from qgcn.data.hierarchies import depths, find_cycle, split_hierarchy, transitive_closure
 from qgcn.data.load import load, load_directed_split, load_entailment
 from qgcn.data.names import NodeNames
+from qgcn.data.ordered_splits import one_way, split_directed
 from qgcn.data.own import as_data, read_graph
 from qgcn.data.split_files import read_link_split, read_node_split
 from qgcn.data.splits import LinkSplit, NegativeSampler, split_classes, split_links, split_nodes
@@ -39,6 +40,7 @@ __all__ = [
     "load_directed_split",
     "load_entailment",
     "load_graph",
+    "one_way",
     "read_graph",
     "read_link_split",
     "read_node_split",
@@ -47,6 +49,7 @@ __all__ = [
     "sphere_graph",
     "sphere_with_trees",
     "split_classes",
+    "split_directed",
     "split_hierarchy",
     "split_links",
     "split_nodes",

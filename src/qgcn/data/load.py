@@ -51,9 +51,10 @@ def load(
     Returns:
         ``edge_index`` int64 of shape ``(2, E)``, sorted, no self-loops; ``directed``, false if each edge is there in both
         directions (all but wordnet-nouns, whose edges lead from a synset to its ancestors, wordnet-entailment, whose edges
-        lead from a synset to those right below it, and the citations cora-ml and citeseer-directed); ``num_nodes``; ``node_ids``, the publisher's names of the nodes, shape
-        ``(N,)``; ``name``; ``remarks``, what was cleaned. Where there are any: ``x``
-        float32 of shape ``(N, F)``, raw; ``y`` int64 of shape ``(N,)``; ``train_mask``, ``val_mask``, ``test_mask``.
+        lead from a synset to those right below it, and the citations cora-ml and citeseer-directed); ``num_nodes``;
+        ``node_ids``, the publisher's names of the nodes, shape ``(N,)``; ``name``; ``remarks``, what was cleaned. Where there
+        are any: ``x`` float32 of shape ``(N, F)``, raw; ``y`` int64 of shape ``(N,)``; ``train_mask``, ``val_mask``,
+        ``test_mask``.
 
     Raises:
         ValueError: Unknown name or option, or a file that is not the published one.
