@@ -204,7 +204,8 @@ class IntervalAndTime(ArrowDecoder):
     def times(self, u: Tensor) -> Tensor | None:
         """Return half the difference of the potentials: what is left of them is the same in both directions."""
         first, second = self.potential.weight
-        return u @ (second - first) / 2
+        found: Tensor = u @ (second - first) / 2
+        return found
 
 
 class TripleFermiDirac(ArrowDecoder):

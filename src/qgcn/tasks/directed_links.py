@@ -55,8 +55,8 @@ class DirectedLinkConfig(Config):
     )
     decoder: Literal["joint", "source-target", "oriented", "interval", "triple"] = Field(
         "joint",
-        description="Read an edge off a product of what nodes are as sources and targets; an inner product with an orientation; "
-        "the interval of two points and their times; three Fermi-Dirac functions of these; or join them by a small network.",
+        description="Read an edge off a product of what nodes are as sources and targets, an inner product with an orientation, "
+        "the interval of two points and their times, three Fermi-Dirac functions of these, or all by a small network.",
     )
     messages: Literal["both", "forward", "backward"] = Field(
         "both", description="Way of messages along edges, for a model that does not tell an edge from its reverse."
@@ -81,8 +81,8 @@ class DirectedLinkConfig(Config):
 class DirectedLinks(Task[DirectedLinkConfig]):
     """Learn some edges of a directed graph, and tell the others from ordered pairs that are none.
 
-    Scores: ``roc_auc``, ``average_precision``, ``mrr``, ``hits@20`` and ``hits@100`` of held-out edges among held-out negatives;
-    ``direction_accuracy``, the share of held-out edges without reverse that score higher in their own direction;
+    Scores: ``roc_auc``, ``average_precision``, ``mrr``, ``hits@20`` and ``hits@100`` of held-out edges among held-out
+    negatives; ``direction_accuracy``, the share of held-out edges without reverse that score higher in their own direction;
     ``three_way_accuracy``, whether an edge leads forth, back, or in both directions or none, by the threshold that is best on
     validation. Messages pass along training edges, without weights.
     """
@@ -132,7 +132,8 @@ class DirectedLinks(Task[DirectedLinkConfig]):
         edges, nodes = data.edge_index, int(data.num_nodes or 0)
         if edges.shape[1] and not bool(one_way(edges, edges, nodes).any()):
             raise ValueError(
-                "the graph is undirected, each edge being there in both directions: expected edges that lead one way, or train links"
+                "the graph is undirected, each edge being there in both directions: expected edges that lead one way; "
+                "qgcn train links takes both"
             )
         published = load_directed_split(config.data, config.fold)
         if published is not None:
