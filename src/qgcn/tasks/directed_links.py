@@ -55,7 +55,7 @@ class DirectedLinkConfig(Config):
     )
     decoder: Literal["joint", "source-target", "oriented", "interval", "triple"] = Field(
         "joint",
-        description="Read an edge off a product of what nodes are as sources and targets, an inner product with an orientation, "
+        description="Read an edge off a product of what nodes are as sources and targets, an inner product that is oriented, "
         "the interval of two points and their times, three Fermi-Dirac functions of these, or all by a small network.",
     )
     messages: Literal["both", "forward", "backward"] = Field(
