@@ -111,7 +111,6 @@ def test_interval_and_time_by_hand():
     interval = (2.0**2 + 1.0**2) - 3.0**2
     expected = (0.5 - interval) / 2 + (4 - 1) + 10
     assert decoder.decode(points, torch.tensor([[0], [1]]), space).item() == pytest.approx(expected)
-    torch.testing.assert_close(decoder.times(points), points[:, 0] + 5 * points[:, 2])
 
 
 def test_three_fermi_dirac_functions_by_hand():
@@ -128,7 +127,6 @@ def test_three_fermi_dirac_functions_by_hand():
     product = fermi((5 - 9 - 0.5) / 2) * fermi(-3 / 3) * fermi(0.25 * 3 / 3)
     p = fermi(-1) * product ** (1 / 3)
     assert decoder.decode(points, torch.tensor([[0], [1]]), space).item() == pytest.approx(math.log(p / (1 - p)), rel=1e-5)
-    torch.testing.assert_close(decoder.times(points), points[:, 0])
 
 
 def test_a_sure_triple_has_a_finite_logit():
@@ -148,7 +146,7 @@ def test_a_network_reads_products_interval_and_times():
     points, decoder = points_of(space), made("joint", space)
     i, j = pairs = torch.tensor([[0, 3, 8], [1, 3, 2]])
     u, q = space.logmap0(points), space.interval(points[i], points[j])
-    time, first, second = decoder.potential.weight
+    first, second, time = decoder.potential.weight
     columns = [u[i][:, [1, 2]] * u[j][:, [3, 4]], (q.sign() * (1 + q.abs()).log())[:, None]]
     columns += [each[:, None] for each in ((u[j] - u[i]) @ time, u[i] @ first, u[j] @ second)]
     torch.testing.assert_close(decoder.decode(points, pairs, space), decoder.network(torch.cat(columns, dim=1)).squeeze(1))

@@ -71,8 +71,12 @@ class ArrowDecoder(PairDecoder):
         self.register_buffer("halves", halves_of(space), persistent=False)
 
     @abstractmethod
-    def read(self, u: Tensor, v: Tensor, interval: Tensor | None) -> Tensor:
-        """Return the logits of arrows from tangent coordinates, and from intervals if they are needed."""
+    def read(self, first: Tensor, second: Tensor, interval: Tensor | None) -> Tensor:
+        """Return the logits of arrows from what :meth:`of_nodes` says of both ends, and from intervals if they are needed."""
+
+    def of_nodes(self, u: Tensor) -> Tensor:
+        """Return what is read of each node, from tangent coordinates: themselves, if nothing is to be computed but once."""
+        return u
 
     needs_interval: bool = True
     """Whether it reads the interval between two points."""
@@ -80,22 +84,21 @@ class ArrowDecoder(PairDecoder):
     def pairs(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
         """Return the logits of arrows from ``x`` to ``y``, row by row."""
         interval = space.interval(x, y) if self.needs_interval else None
-        return self.read(space.logmap0(x), space.logmap0(y), interval)
+        return self.read(self.of_nodes(space.logmap0(x)), self.of_nodes(space.logmap0(y)), interval)
 
     def decode(self, points: Tensor, pairs: Tensor, space: Space) -> Tensor:
         """Return the logits of ordered pairs of nodes, shape ``(P,)``."""
-        u, (i, j) = space.logmap0(points), pairs
-        interval = space.interval(points[i], points[j]) if self.needs_interval else None
-        return self.read(u[i], u[j], interval)
+        table = self.of_nodes(space.logmap0(points))
+        first, second = (table.index_select(0, end) for end in pairs)
+        interval = None
+        if self.needs_interval:
+            interval = space.interval(*(points.index_select(0, end) for end in pairs))
+        return self.read(first, second, interval)
 
     @torch.no_grad()
     def rows(self, points: Tensor, nodes: Tensor, space: Space) -> Tensor:
         """Return the logits of arrows from some points to all of them."""
         return rows_of_pairs(self, points, nodes, space)
-
-    def times(self, u: Tensor) -> Tensor | None:
-        """Return the times that logits rise with from source to target, shape ``(N,)``; ``None`` where there are none."""
-        return None
 
     def sources(self, u: Tensor) -> Tensor:
         """Return what points are as sources, shape ``(..., h)``."""
@@ -121,10 +124,10 @@ class SourceTarget(ArrowDecoder):
         super().__init__(space)
         self.values = nn.Parameter(torch.zeros(2))  # logarithm of the scale, and the bias
 
-    def read(self, u: Tensor, v: Tensor, interval: Tensor | None) -> Tensor:
+    def read(self, first: Tensor, second: Tensor, interval: Tensor | None) -> Tensor:
         """Return the logits of arrows."""
         scale, bias = self.values
-        logits: Tensor = scale.exp() * (self.sources(u) * self.targets(v)).sum(-1) + bias
+        logits: Tensor = scale.exp() * (self.sources(first) * self.targets(second)).sum(-1) + bias
         return logits
 
     @torch.no_grad()
@@ -165,9 +168,9 @@ class OrientedForm(ArrowDecoder):
         both = torch.cat((-self.targets(u), self.sources(u)), dim=-1)
         return symmetric.index_add(-1, self.halves.flatten(), angle.sin() * both)
 
-    def read(self, u: Tensor, v: Tensor, interval: Tensor | None) -> Tensor:
+    def read(self, first: Tensor, second: Tensor, interval: Tensor | None) -> Tensor:
         """Return the logits of arrows."""
-        return self.values[0].exp() * (self.turned(u) * v).sum(-1) + self.values[1]
+        return self.values[0].exp() * (self.turned(first) * second).sum(-1) + self.values[1]
 
     @torch.no_grad()
     def rows(self, points: Tensor, nodes: Tensor, space: Space) -> Tensor:
@@ -193,18 +196,15 @@ class IntervalAndTime(ArrowDecoder):
         self.values = nn.Parameter(torch.tensor([2.0, 0.0]))  # boundary, and logarithm of its softness
         self.potential = nn.Linear(space.ambient_dim, 2, bias=False)
 
-    def read(self, u: Tensor, v: Tensor, interval: Tensor | None) -> Tensor:
+    def read(self, first: Tensor, second: Tensor, interval: Tensor | None) -> Tensor:
         """Return the logits of arrows."""
         assert interval is not None  # noqa: S101 (for the type checker)
         near = (self.values[0] - interval) * (-self.values[1]).exp()
-        first, second = self.potential.weight
-        logits: Tensor = near + u @ first + v @ second
-        return logits
+        return near + first[..., 0] + second[..., 1]
 
-    def times(self, u: Tensor) -> Tensor | None:
-        """Return half the difference of the potentials: what is left of them is the same in both directions."""
-        first, second = self.potential.weight
-        found: Tensor = u @ (second - first) / 2
+    def of_nodes(self, u: Tensor) -> Tensor:
+        """Return both potentials, shape ``(N, 2)``."""
+        found: Tensor = self.potential(u)
         return found
 
 
@@ -227,20 +227,20 @@ class TripleFermiDirac(ArrowDecoder):
         self.values = nn.Parameter(torch.tensor([2.0, 0.0, 0.0, 0.0, START]))
         self.time = nn.Linear(space.ambient_dim, 1, bias=False)
 
-    def read(self, u: Tensor, v: Tensor, interval: Tensor | None) -> Tensor:
+    def read(self, first: Tensor, second: Tensor, interval: Tensor | None) -> Tensor:
         """Return the logits of arrows."""
         assert interval is not None  # noqa: S101 (for the type checker)
         boundary, soft, slow, backward, most = self.values
-        lapse = self.time(v - u).squeeze(-1) * (-slow).exp()
+        lapse = (second - first).squeeze(-1) * (-slow).exp()
         near = logsigmoid((boundary - interval) * (-soft).exp())
         # below 0, however sure all three are: a probability of 1 has no logit
         log_p = logsigmoid(most) + (near + logsigmoid(lapse) + logsigmoid(-backward.sigmoid() * lapse)) / 3
         logits: Tensor = log_p - at_least_tiny(-torch.expm1(log_p)).log()
         return logits
 
-    def times(self, u: Tensor) -> Tensor | None:
-        """Return the learned times."""
-        found: Tensor = self.time(u).squeeze(-1)
+    def of_nodes(self, u: Tensor) -> Tensor:
+        """Return times, shape ``(N, 1)``."""
+        found: Tensor = self.time(u)
         return found
 
 
@@ -260,14 +260,19 @@ class ArrowNetwork(ArrowDecoder):
         self.potential = nn.Linear(space.ambient_dim, 3, bias=False)
         self.network = small_network(self.halves.shape[1] + 4, dropout)
 
-    def read(self, u: Tensor, v: Tensor, interval: Tensor | None) -> Tensor:
+    def read(self, first: Tensor, second: Tensor, interval: Tensor | None) -> Tensor:
         """Return the logits of arrows."""
         assert interval is not None  # noqa: S101 (for the type checker)
-        time, first, second = self.potential.weight
-        numbers = ((interval.abs().log1p() * interval.sign()), (v - u) @ time, u @ first, v @ second)
-        inputs = torch.cat((self.sources(u) * self.targets(v), torch.stack(numbers, dim=-1)), dim=-1)
-        logits: Tensor = self.network(inputs)
+        half = self.halves.shape[1]
+        products = first[..., :half] * second[..., half : 2 * half]
+        lapse = second[..., -1] - first[..., -1]
+        numbers = (interval.abs().log1p() * interval.sign(), lapse, first[..., -3], second[..., -2])
+        logits: Tensor = self.network(torch.cat((products, torch.stack(numbers, dim=-1)), dim=-1))
         return logits.squeeze(-1)
+
+    def of_nodes(self, u: Tensor) -> Tensor:
+        """Return what nodes are as sources and as targets, and three potentials, the last one time, shape ``(N, 2h + 3)``."""
+        return torch.cat((self.sources(u), self.targets(u), self.potential(u)), dim=-1)
 
 
 ARROW_DECODERS: Final[dict[str, type[ArrowDecoder]]] = {

@@ -13,7 +13,7 @@ from qgcn.answer import Answer
 from qgcn.data import NegativeSampler, load_directed_split, one_way, split_directed
 from qgcn.embedding import node_ids_of
 from qgcn.manifolds import Space, parse_space
-from qgcn.nn import ARROW_DECODERS, arrow_decoder
+from qgcn.nn import ARROW_DECODERS, arrow_decoder, halves_of
 from qgcn.tasks.arrow_predictor import ArrowPredictor
 from qgcn.tasks.arrow_scores import (
     BY_DEGREE,
@@ -66,9 +66,9 @@ class DirectedLinkConfig(Config):
     of_model: ClassVar[tuple[str, ...]] = ("decoder", "messages", "reverse_weight")
     defaults: ClassVar[dict[str, Any]] = {
         "model": "propagation",
-        "space": "E64",
+        "space": "E128",
         "along": "alternating",
-        "feature_dropout": 0.5,
+        "feature_dropout": 0.7,
         "dropout": 0.3,
         "edge_dropout": 0.3,
         "weight_decay": 0.0005,
@@ -106,7 +106,7 @@ class DirectedLinks(Task[DirectedLinkConfig]):
     )
 
     purpose: ClassVar[str] = "Learn some edges of a directed graph, and tell which node points at which."
-    example: ClassVar[str] = "qgcn train directed-links --data citations.csv --space E64 --seeds 5"
+    example: ClassVar[str] = "qgcn train directed-links --data citations.csv --space Q65,64 --seeds 5"
     aim: ClassVar[str] = "so that points tell which way edges lead"
     titles: ClassVar[dict[str, str]] = {"roc_auc": "ROC AUC", "mrr": "MRR"}
     main_scores: tuple[str, ...] = ("roc_auc", "mrr", "hits@100", "direction_accuracy", "three_way_accuracy")
@@ -118,6 +118,7 @@ class DirectedLinks(Task[DirectedLinkConfig]):
         if isinstance(config, DirectedLinkConfig):
             if config.val + config.test >= 1:
                 raise ValueError(f"val and test must be shares with val + test < 1, got {config.val} and {config.test}")
+            halves_of(parse_space(config.space))
             if config.messages != "both" and config.capabilities.directed:
                 raise ValueError(f"messages has no effect on the model {config.model}, whose option along says the way")
 
@@ -305,8 +306,8 @@ class DirectedLinks(Task[DirectedLinkConfig]):
         with torch.no_grad():
             batch = self.loader.scored("test", whole=True)
             logits = predictor("predict", batch.x, batch.graph, *batch.targets).cpu()
-            if isinstance(predictor, ArrowPredictor) and (time := predictor.times(self.embed(predictor))) is not None:
-                columns.insert(0, Column("time", time.double().cpu().numpy()))
+            if isinstance(predictor, ArrowPredictor):
+                columns.insert(0, Column("time", predictor.times(self.embed(predictor)).cpu().numpy()))
         ranked = torch.cat(self._ranked(logits, "test"))
         pairs = self._scored["test"][:, : len(ranked)].cpu()
         groups = auc_by_degree(pairs, ranked, self.split["test"].shape[1], ends[0] + ends[1])
