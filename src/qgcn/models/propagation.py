@@ -46,15 +46,15 @@ class Propagation(Encoder):
 
     where :math:`A` is the aggregation of neighbours and the :math:`g_k` are learned, each 1 at the start.
 
-    Where edges have a direction, :math:`A` aggregates along the arrows. With another way than these, each step adds
-    what comes to what is there, with learned weights:
+    Where edges have a direction, :math:`A` aggregates along the arrows. With another way than these, each step is the mean of what
+    is there and of what comes, with learned weights, 1 at the start:
 
-    ===============  ==========================================================================================
-    ``against``      :math:`u \mathrel{+}= w A^\top u`
-    ``both``         :math:`u \mathrel{+}= w A u + w' A^\top u`
-    ``alternating``  :math:`a \mathrel{+}= w A^\top b,\; b \mathrel{+}= w' A a`
-    ``phases``       :math:`(a + ib) \mathrel{+}= \frac w2 (e^{i\varphi} A + e^{-i\varphi} A^\top)(a + ib)`
-    ===============  ==========================================================================================
+    ===============  ==============================================================================================
+    ``against``      :math:`2u' = u + w A^\top u`
+    ``both``         :math:`2u' = u + w A u + v A^\top u`, the weights 1/2 at the start
+    ``alternating``  :math:`2a' = a + w A^\top b,\; 2b' = b + v A a`
+    ``phases``       :math:`2z' = z + \frac w2 (e^{i\varphi} A + e^{-i\varphi} A^\top) z` of :math:`z = a + ib`
+    ===============  ==============================================================================================
 
     with :math:`a` and :math:`b` the halves of the free coordinates, what a node is as a source and as a target: a source is
     like those that point where it points. ``phases`` is the complex aggregation of magnetic networks, its angle learned.
@@ -137,7 +137,7 @@ class Propagation(Encoder):
         u = self.dropout(self.linear.from_tangent(self.feature_dropout(x)))
         if self.along != "arrows":
             for gain in self.gains:
-                u = u + self._step(u, gain, *matrix.arrows)
+                u = (u + self._step(u, gain, *matrix.arrows)) / 2  # tangent vectors stay as long as they are
             return self.space.fold0(u)
         total = self.gains[0] * u
         for gain in self.gains[1:]:
