@@ -46,8 +46,8 @@ class Propagation(Encoder):
 
     where :math:`A` is the aggregation of neighbours and the :math:`g_k` are learned, each 1 at the start.
 
-    Where edges have a direction, :math:`A` aggregates along the arrows. With another way than these, each step is the mean of what
-    is there and of what comes, with learned weights, 1 at the start:
+    Where edges have a direction, :math:`A` aggregates along the arrows. With another way than these, each step is the mean of
+    what is there and of what comes, with learned weights, 1 at the start:
 
     ===============  ==============================================================================================
     ``against``      :math:`2u' = u + w A^\top u`
