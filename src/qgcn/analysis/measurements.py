@@ -69,8 +69,8 @@ def measure(
 ) -> Measurements:
     """Measure hyperbolicity, sectional and Forman curvature and the spectrum of the distances of a graph.
 
-    These take edges as undirected. If they have a direction, that is measured, too. What takes long on a large graph is sampled,
-    unless ``exact`` is asked for; no model is trained.
+    These take edges as undirected. If they have a direction, that is measured, too. What takes long on a large graph is
+    sampled, unless ``exact`` is asked for; no model is trained.
 
     Args:
         graph: A :class:`qgcn.analysis.Shape`, or what :meth:`qgcn.analysis.Shape.of` takes.
