@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrows", "measure_arrows", "trophic_levels"]
 
-PRECISE = 1e-10
+PRECISE = float(np.sqrt(np.finfo(float).eps))
 """Relative residual at which levels are solved."""
 
 

@@ -55,7 +55,8 @@ def three_way_accuracy(forth: Tensor, back: Tensor, truth: Tensor, threshold: Te
     """
     right = (three_way(forth, back, threshold) == truth).double()
     count = torch.bincount(truth, minlength=3)
-    shares = torch.zeros(3, dtype=torch.float64, device=right.device).index_add_(0, truth, right) / torch.where(count > 0, count, 1)
+    found = torch.zeros(3, dtype=torch.float64, device=right.device).index_add_(0, truth, right)
+    shares = found / torch.where(count > 0, count, 1)
     return shares.sum() / (count > 0).sum()
 
 
