@@ -100,7 +100,7 @@ def explained_model(task: Task[Any], predictor: Predictor, pair: Tensor | None =
     if task.capabilities.graph == "none" or task.capabilities.learns_nodes:
         raise ValueError(f"the model {task.config.model} does not read the graph: there are no edges to explain")
     if not any(isinstance(module, MessagePassing) for module in predictor.encoder.modules()):
-        raise ValueError(f"the model {task.config.model} multiplies with the graph: edges are explained of qgcn, gcn and others")
+        raise ValueError(f"the model {task.config.model} multiplies with the graph: expected one of layers, such as qgcn")
     if pair is None:
         return _Explained(task, predictor).to(task.device).eval()
     return _ExplainedPair(task, predictor, pair).to(task.device).eval()
