@@ -22,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import boundary
 import dimensions
+import directed
 import encoders
 import entailment
 import frontier
@@ -244,6 +245,13 @@ CLASS_YARDSTICKS = {
 }
 
 
+def links_that_point(data: str) -> str:
+    """Return the results of searched settings, of default settings as long as there are none."""
+    lines = lines_of("directed")
+    stage = "final" if any(line["stage"] == "final" for line in lines) else "few"
+    return printed(lambda: directed.table(lines, data, stage))
+
+
 def tables() -> dict[str, Callable[[], str]]:
     """Return what renders each table, by name."""
     store = Store(RESULTS, FILES)
@@ -261,6 +269,7 @@ def tables() -> dict[str, Callable[[], str]]:
     found["dimensions"] = lambda: printed(lambda: dimensions.table(lines_of("dimensions")))
     found["entailment"] = lambda: printed(lambda: entailment.table(lines_of("entailment")))
     found["entailment-first"] = lambda: printed(lambda: entailment.first_table(lines_of("entailment-first")))
+    found |= {f"directed-{data}": partial(links_that_point, data) for data in directed.DATA}
     found |= {f"defaults-{task}": partial(defaults, task) for task in ("links", "classification", "reconstruction")}
     found["yardsticks-links"] = partial(yardsticks, "links", links, {name: name for name in LINK_YARDSTICKS})
     found["yardsticks-classes"] = partial(

@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING, Any
 from qgcn.kernels.part import Part
 from qgcn.kernels.product import SparseMatrix
 from qgcn.nn.adjacency import AGGREGATIONS, Adjacency, Aggregation, Hop
+from qgcn.nn.arrow_decoders import (
+    ARROW_DECODERS,
+    ArrowDecoder,
+    ArrowNetwork,
+    IntervalAndTime,
+    OrientedForm,
+    SourceTarget,
+    TripleFermiDirac,
+    arrow_decoder,
+    halves_of,
+)
 from qgcn.nn.cones import CONES, Cone, HyperbolicCone, LightCone, OrderCone, ShadowCone, cone
 from qgcn.nn.decoders import FermiDirac, TangentClassifier
 from qgcn.nn.dropout import Dropout, MaskDraws, dropout_keys, mixed_key
@@ -30,10 +41,13 @@ if TYPE_CHECKING:
 __all__ = [
     "ACTIVATIONS",
     "AGGREGATIONS",
+    "ARROW_DECODERS",
     "CONES",
     "PAIR_DECODERS",
     "Adjacency",
     "Aggregation",
+    "ArrowDecoder",
+    "ArrowNetwork",
     "BilinearForm",
     "Cone",
     "Distance",
@@ -44,11 +58,13 @@ __all__ = [
     "Hop",
     "HyperbolicCone",
     "InnerProduct",
+    "IntervalAndTime",
     "IntrinsicClassifier",
     "LightCone",
     "MaskDraws",
     "NeighbourNetwork",
     "OrderCone",
+    "OrientedForm",
     "PairDecoder",
     "PairNetwork",
     "Part",
@@ -57,14 +73,18 @@ __all__ = [
     "QLinear",
     "ShadowCone",
     "SharedNeighbours",
+    "SourceTarget",
     "SparseMatrix",
     "SquaredDistance",
     "TangentActivation",
     "TangentBatchNorm",
     "TangentClassifier",
     "TangentPool",
+    "TripleFermiDirac",
+    "arrow_decoder",
     "cone",
     "dropout_keys",
+    "halves_of",
     "mixed_key",
     "pair_decoder",
     "tangent_mean",

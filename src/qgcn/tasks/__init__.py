@@ -1,8 +1,13 @@
-"""Tasks: node classification, link prediction, graph reconstruction, entailment, and what a task of one's own builds on."""
+"""Tasks, and what a task of one's own builds on.
 
+Node classification, link prediction, directed links, graph reconstruction, entailment.
+"""
+
+from qgcn.tasks.arrow_predictor import ArrowPredictor
 from qgcn.tasks.batches import Batch, Draws, FullBatch, Loader, Randomness
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
+from qgcn.tasks.directed_links import DirectedLinks
 from qgcn.tasks.entailment import Entailment, EntailmentPredictor
 from qgcn.tasks.link_predictor import LinkPredictor
 from qgcn.tasks.links import LinkPrediction
@@ -13,8 +18,10 @@ from qgcn.tasks.task import Rung, Task
 
 __all__ = [
     "TASKS",
+    "ArrowPredictor",
     "Batch",
     "Config",
+    "DirectedLinks",
     "Draws",
     "Entailment",
     "EntailmentPredictor",
