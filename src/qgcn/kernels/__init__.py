@@ -4,7 +4,7 @@
 :mod:`~qgcn.kernels.edges`: sums over edges. :mod:`~qgcn.kernels.mask`: random masks drawn from keys.
 :mod:`~qgcn.kernels.translation`: the translation by a bias. :mod:`~qgcn.kernels.exponential`: the exponential at the pole.
 :mod:`~qgcn.kernels.separation`: how two points are separated. :mod:`~qgcn.kernels.attention`: attention of all points to all
-others.
+others. :mod:`~qgcn.kernels.sampling`: samples of neighbours drawn from keys.
 
 They stand below the spaces and take one as an argument: anything with the methods of :class:`~qgcn.kernels.metric.Metric`.
 """

@@ -90,7 +90,8 @@ class Propagation(Encoder):
     @classmethod
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
-        return Capabilities(batchable=space.traceable, recordable=space.traceable)
+        able = space.traceable
+        return Capabilities(batchable=able, recordable=able, reach=int(options.get("steps", 5)))
 
     @classmethod
     def width(cls, space: Space, options: Mapping[str, Any]) -> int:
@@ -105,7 +106,8 @@ class Propagation(Encoder):
             graph: The graph.
         """
         matrix = matrix_of(graph, x, self.in_features, self.aggregation)
-        u = self.dropout(self.linear.from_tangent(self.feature_dropout(x)))
+        part = matrix.sources
+        u = self.dropout(self.linear.from_tangent(self.feature_dropout(x, part)), part)
         total = self.gains[0] * u
         for gain in self.gains[1:]:
             u = matrix @ u

@@ -147,6 +147,7 @@ class TangentNetwork(Encoder):
             graph="matrix" if cls.reads_graph else "none",
             stacked=cls.reads_graph,
             hops=int(options.get("layers", 2)) if cls.reads_graph and local else None,
+            reach=None if noisy else int(options.get("layers", 2)) if cls.reads_graph else 0,
             batchable=traceable and not noisy,
             recordable=traceable and not attention,
         )
@@ -207,7 +208,8 @@ class TangentNetwork(Encoder):
         for index, (layer, dropout) in enumerate(zip(self.layers, self.dropouts, strict=True)):
             u = self.activations[index - 1].from_tangent(u) if index else u  # type: ignore[operator]
             if not self.reads_graph:
-                u = layer.from_tangent(dropout(u))  # type: ignore[operator]
+                part = edge_index.sources if isinstance(edge_index, Adjacency) else None
+                u = layer.from_tangent(dropout(u, part))  # type: ignore[operator]
             elif isinstance(edge_index, Adjacency):
                 hop = edge_index.hop(index)
                 graph = edge_index if attends else hop.matrix

@@ -89,7 +89,7 @@ class NodeClassifier(Predictor):
         """Return the logits of all nodes, or of ``targets[0]`` alone, shape ``(n, C)``; a restricted graph must be theirs."""
         logits = self.encoder.tangent(x, graph)
         if self.head is not None:
-            logits = self.head.from_tangent(logits, graph if self.convolve else None, graph.nodes)
+            logits = self.head.from_tangent(logits, graph if self.convolve else None, graph.ends)
         return logits[targets[0]] if targets and graph.nodes is None else logits
 
 

@@ -215,14 +215,19 @@ class SparseMatrix:
         made._symmetric_as = self if symmetric else False
         return made
 
-    def rows(self, indices: Tensor) -> "SparseMatrix":
-        """Return some rows, in the order given; ``part`` of the result says which entries they hold."""
+    def rows(self, indices: Tensor, *, scattered: bool = False) -> "SparseMatrix":
+        """Return some rows, in the order given; ``part`` of the result says which entries they hold.
+
+        Args:
+            indices: Numbers of the rows, shape ``(n,)``.
+            scattered: What ``part`` says of them, see :class:`~qgcn.kernels.part.Part` (default: no).
+        """
         crow = self.crow.long()
         start, count = crow[indices], crow.diff()[indices]
         taken = torch.cat((count.new_zeros(1), count.cumsum(0)))
         steps = torch.arange(int(taken[-1]), device=indices.device)
         entries = torch.repeat_interleave(start - taken[:-1], count) + steps
-        part = Part(entries, self.col.numel())
+        part = Part(entries, self.col.numel(), scattered)
         return SparseMatrix(taken, self.col[entries], self.values[entries], (len(indices), self.shape[1]), part=part)
 
     def to(self, device: torch.device | None = None, dtype: torch.dtype | None = None) -> "SparseMatrix":
