@@ -1,5 +1,6 @@
 """The graph operand: edges with weights under an aggregation."""
 
+import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -65,6 +66,8 @@ class Adjacency:
         self.nodes = nodes
         """Nodes that the last aggregation ends at; ``None`` for all."""
         self._joint = joint
+        self.rows_at_once: int | None = None
+        """Nodes that are computed at a time, see :meth:`in_blocks`; all if not given."""
 
     @classmethod
     def of(
@@ -212,6 +215,12 @@ class Adjacency:
         if not -len(self._hops) <= index < len(self._hops):
             raise ValueError(f"the graph is restricted to {len(self._hops)} aggregations, got one more: {index}")
         return self._hops[index]
+
+    def in_blocks(self, rows: int) -> "Adjacency":
+        """Ask networks to compute so many nodes at a time, where they can and no gradient is needed: it takes less memory."""
+        made = copy.copy(self)
+        made.rows_at_once = rows
+        return made
 
     # --- other operands of it ------------------------------------------------------------------------------------------------
 

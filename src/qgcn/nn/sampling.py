@@ -15,7 +15,7 @@ from qgcn.nn.dropout import mixed_key
 
 __all__ = ["NeighbourSampler", "Sample", "sample_neighbours"]
 
-_HOPS, _DROPS = 0, 1  # keep what is drawn at each hop apart from which edges are dropped
+_NEIGHBOURS, _DROPS = 0, 1  # keep what is drawn apart from which edges are dropped
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def sample_neighbours(
     replace: bool = False,
     loops: Tensor | None = None,
 ) -> Sample:
-    """Draw neighbours of nodes, neighbours of those, and so on, as a function of the key and of each node alone.
+    """Draw neighbours of nodes, neighbours of those, and so on, as a function of the key, the number and each node alone.
 
     Args:
         crow: Where the rows of the matrix begin, one row for each target, int32, shape ``(N + 1,)``.
@@ -69,8 +69,8 @@ def sample_neighbours(
     """
     begins, entries, sources, sizes = [nodes.new_zeros(1)], [], [], [len(nodes)]
     found, total = nodes, 0
-    for hop, count in enumerate(fanout):
-        drawn = draw_neighbours(crow, col, found, count, mixed_key(key, _HOPS, hop), replace=replace, loops=loops)
+    for count in fanout:  # one key: what is drawn of a node should not depend on how far away it is
+        drawn = draw_neighbours(crow, col, found, count, mixed_key(key, _NEIGHBOURS), replace=replace, loops=loops)
         places, found = number_nodes(nodes, drawn.sources)
         nodes = torch.cat((nodes, found))
         sizes.append(len(nodes))

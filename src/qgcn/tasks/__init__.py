@@ -1,11 +1,12 @@
 """Tasks: node classification, link prediction, graph reconstruction, entailment, and what a task of one's own builds on."""
 
-from qgcn.tasks.batches import Batch, Draws, FullBatch, Loader, Randomness
+from qgcn.tasks.batches import WHOLE, Batch, Draws, FullBatch, Loader, Randomness, Share
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
 from qgcn.tasks.entailment import Entailment, EntailmentPredictor
 from qgcn.tasks.link_predictor import LinkPredictor
 from qgcn.tasks.links import LinkPrediction
+from qgcn.tasks.minibatches import MiniBatches, MiniBatching
 from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.reconstruction import Reconstruction, Reconstructor
 from qgcn.tasks.registry import TASKS, find_task, register_task
@@ -13,6 +14,7 @@ from qgcn.tasks.task import Rung, Task
 
 __all__ = [
     "TASKS",
+    "WHOLE",
     "Batch",
     "Config",
     "Draws",
@@ -22,6 +24,8 @@ __all__ = [
     "LinkPrediction",
     "LinkPredictor",
     "Loader",
+    "MiniBatches",
+    "MiniBatching",
     "NodeClassification",
     "NodeClassifier",
     "PairPredictor",
@@ -30,6 +34,7 @@ __all__ = [
     "Reconstruction",
     "Reconstructor",
     "Rung",
+    "Share",
     "Task",
     "find_task",
     "read_config",

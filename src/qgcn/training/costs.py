@@ -89,7 +89,7 @@ def measure_pace(trainer: Trainer, report: Callable[[Validation], None], until: 
     began, first = time.perf_counter(), trainer.epoch
     while not trainer.finished:
         start = _clock(trainer.fabric.device)
-        trainer.run(report, until=lambda: True)
+        trainer.run(report, until=lambda: until() or trainer.step == 0)
         taken = _clock(trainer.fabric.device) - start
         if until():
             return None

@@ -367,7 +367,7 @@ class Run(Answers):
         if found is None:
             predictor, (_, unfinished) = self.predictor(seed), self.weights(seed)
             task = self.answering if unfinished is None else self.task
-            points = predictor.embed(task.x, task.graph).cpu()
+            points = task.loader.embed(predictor).cpu()
             found = Embedding(points, predictor.space.cpu(), node_ids_of(self.data))
         return found
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from qgcn.kernels.part import Part
+from qgcn.kernels.product import cpu
 from qgcn.kernels.product.autograd import product
 
 __all__ = ["SparseMatrix", "Structure", "Turned"]
@@ -54,11 +55,15 @@ class Structure:
     @cached_property
     def turned(self) -> Turned:
         """The structure of the transpose."""
-        rows, columns = self.coordinates
-        order = torch.argsort(columns * self.shape[0] + rows)
-        crow = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=self.crow.device)
-        crow[1:] = torch.bincount(columns, minlength=self.shape[1]).cumsum(0)
-        found = Structure(crow, rows[order], (self.shape[1], self.shape[0]))
+        if cpu.turns(self.crow):
+            crow, sources, order = cpu.turn(self.crow, self.col, self.shape[1])
+        else:
+            rows, columns = self.coordinates
+            order = torch.argsort(columns * self.shape[0] + rows)
+            crow = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=self.crow.device)
+            crow[1:] = torch.bincount(columns, minlength=self.shape[1]).cumsum(0)
+            sources = rows[order]
+        found = Structure(crow, sources, (self.shape[1], self.shape[0]))
         same = self.shape == found.shape and torch.equal(found.crow, self.crow) and torch.equal(found.col, self.col)
         return Turned(None if same else found, order.int())
 
