@@ -53,7 +53,7 @@ def test_an_aggregation_along_a_sample_is_right_on_average(aggregation):
     x, nodes, draws = torch.randn(60, 3, generator=generator(2)), torch.arange(20), 3000
     sampler, found = NeighbourSampler(graph), []
     for key in range(draws):
-        seen = sampler.operand(sampler.sample(nodes, [2], key), key, layered=True, drop=0.3)
+        seen = sampler.operand(sampler.sample(nodes, [2], key), key, layered=True)
         found.append(seen @ seen.gather(x))
     found = torch.stack(found)
     expected = (graph @ x)[nodes]
@@ -62,18 +62,26 @@ def test_an_aggregation_along_a_sample_is_right_on_average(aggregation):
     assert float(error.max()) < 4.5
 
 
-def test_edges_are_dropped_in_both_directions():
-    sampler = NeighbourSampler(operand())
-    sample = sampler.sample(torch.arange(60), [-1], 3)
+@pytest.mark.parametrize("aggregation", ["sum", "mean", "sym"])
+def test_edges_are_dropped_in_both_directions_and_the_rest_is_normalised(aggregation):
+    whole, nodes = operand(aggregation=aggregation), torch.arange(60)
+    sampler = NeighbourSampler(whole)
+    sample = sampler.sample(nodes, [-1], 3)
     dense = sampler.operand(sample, 4, layered=False, drop=0.5).to_dense()
-    off = dense - torch.diag(dense.diagonal())
-    whole = operand().to_dense()
-    kept = off != 0
+    kept = dense != 0
     assert torch.equal(kept, kept.t())
-    count = int((whole != 0).sum()) - 60
-    assert abs(int(kept.sum()) - count / 2) < 4 * (count / 2) ** 0.5
-    torch.testing.assert_close(off[kept], 2 * whole[kept])
-    torch.testing.assert_close(dense.diagonal(), whole.diagonal())
+    assert bool(kept.diagonal().all())
+    count = int((whole.to_dense() != 0).sum()) - 60
+    assert abs(int(kept.sum()) - 60 - count / 2) < 4 * (count / 2) ** 0.5
+    expected = Adjacency.of(kept.nonzero().t().flip(0), 60, aggregation=aggregation)
+    if aggregation == "sym":  # by the degrees that are left on average
+        degree = 1 + (Adjacency.of(edges(), 60, aggregation="sum").to_dense().sum(1) - 1) / 2
+        expected = kept / (degree[:, None] * degree).sqrt()
+        torch.testing.assert_close(dense, expected)
+    else:
+        torch.testing.assert_close(dense, expected.to_dense())
+    layered = sampler.operand(sample, 4, layered=True, drop=0.5).hop(0).matrix
+    torch.testing.assert_close(layered.to_dense(), dense)
 
 
 @pytest.mark.parametrize("model", ["qgcn", "qgat", "qnn", "propagation", "deep"])

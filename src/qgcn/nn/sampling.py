@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -114,31 +115,60 @@ class NeighbourSampler:
             key: What edges are dropped by.
             layered: Give each aggregation the rows that are needed then, as :meth:`Adjacency.seen_from` does; otherwise there
                 is one matrix of all nodes.
-            drop: Share of the edges dropped, both directions together; the others weigh more.
+            drop: Share of the edges dropped, both directions together, before weights are normalised.
         """
-        scale = self._scale(sample, key, drop)
-        if layered:
+        scale = self._scale(sample)
+        if drop == 0:
             values = self._matrix.values[sample.entries] * scale
-            return self._layered(sample, values)
-        return self._joint(sample, scale)
+        else:
+            scale = scale * self._kept(sample, key, drop)
+            values = self._normalized(self.graph.weights.values[sample.entries] * scale, sample, drop)
+        return self._layered(sample, values) if layered else self._joint(sample, scale, values)
 
     # --- parts of it -------------------------------------------------------------------------------------------------------
 
-    def _scale(self, sample: Sample, key: int, drop: float) -> Tensor:
+    def _scale(self, sample: Sample) -> Tensor:
         """Return how much more each entry weighs than in the whole graph, shape ``(e,)``."""
-        matrix, dtype = self._matrix, self._matrix.dtype
-        rows, targets = sample.nodes[: len(sample.begin) - 1], sample.targets
+        matrix, rows, targets = self._matrix, sample.nodes[: len(sample.begin) - 1], sample.targets
         own = torch.zeros_like(rows) if self._loops is None else (self._loops[rows] >= 0).long()
         every = (matrix.crow[rows + 1] - matrix.crow[rows]).long() - own
         taken = sample.begin.diff() - own
-        more = torch.where(taken > 0, every, 1).to(dtype) / torch.where(taken > 0, taken, 1).to(dtype)
-        loop = sample.sources == targets
-        scale = more[targets]
-        if drop > 0:
-            u, v = sample.nodes[targets], sample.nodes[sample.sources]
-            left = keyed_uniform(mixed_key(key, _DROPS), torch.minimum(u, v), torch.maximum(u, v)) >= drop
-            scale = scale * left.to(dtype) / (1 - drop)
-        return scale if self._loops is None else torch.where(loop, 1, scale)
+        more = torch.where(taken > 0, every, 1).to(matrix.dtype) / torch.where(taken > 0, taken, 1).to(matrix.dtype)
+        return more[targets] if self._loops is None else torch.where(sample.sources == targets, 1, more[targets])
+
+    def _kept(self, sample: Sample, key: int, drop: float) -> Tensor:
+        """Return ones for the entries that are not dropped and zeros else; both directions of an edge are dropped together."""
+        targets = sample.targets
+        u, v = sample.nodes[targets], sample.nodes[sample.sources]
+        left = keyed_uniform(mixed_key(key, _DROPS), torch.minimum(u, v), torch.maximum(u, v)) >= drop
+        return (left if self._loops is None else left | (sample.sources == targets)).to(self._matrix.dtype)
+
+    def _normalized(self, weight: Tensor, sample: Sample, drop: float) -> Tensor:
+        """Normalise what is left of the entries as the whole graph does; ``sym`` by what is left of each node on average."""
+        if self.graph.aggregation == "sum":
+            return weight
+        targets = sample.targets
+        if self.graph.aggregation == "mean":
+            degree = weight.new_zeros(len(sample.begin) - 1).scatter_add_(0, targets, weight)
+            return weight / torch.where(degree > 0, degree, 1)[targets]
+        degree = self._degrees - drop * (self._degrees - self._own_weights)
+        inverse = torch.where(degree > 0, degree, 1).rsqrt()
+        return weight * inverse[sample.nodes[targets]] * inverse[sample.nodes[sample.sources]]
+
+    @cached_property
+    def _degrees(self) -> Tensor:
+        """Weights of each node's edges, added up, shape ``(N,)``."""
+        weights = self.graph.weights
+        ones = weights.values.new_ones(self.graph.num_nodes, 1)
+        return (weights @ ones).squeeze(1)
+
+    @cached_property
+    def _own_weights(self) -> Tensor:
+        """Weight of each node's loop that is never dropped, shape ``(N,)``."""
+        weights = self.graph.weights.values
+        if self._loops is None:
+            return weights.new_zeros(self.graph.num_nodes)
+        return torch.where(self._loops >= 0, weights[self._loops.long()], 0)
 
     def _layered(self, sample: Sample, values: Tensor) -> Adjacency:
         hops, sizes, total = [], sample.sizes, self.graph.num_nodes
@@ -149,20 +179,21 @@ class NeighbourSampler:
         ends = Part(sample.nodes[: sizes[0]], total, scattered=True)
         return self.graph.restricted(hops, ends)
 
-    def _joint(self, sample: Sample, scale: Tensor) -> Adjacency:
+    def _joint(self, sample: Sample, scale: Tensor, values: Tensor) -> Adjacency:
         count, rows, matrix = len(sample.nodes), len(sample.begin) - 1, self._matrix
         weights, later = self.graph.weights.values, sample.nodes[rows:]
-        places = sample.entries
+        weights = weights[sample.entries] * scale
         sources, begin = sample.sources, sample.begin
         if self._loops is not None:  # nodes of the last hop have nothing but a loop
-            places = torch.cat((places, self._loops[later].long()))
+            own = self._loops[later].long()
+            weights = torch.cat((weights, self.graph.weights.values[own]))
+            values = torch.cat((values, matrix.values[own]))
             sources = torch.cat((sources, torch.arange(rows, count, device=sources.device)))
-            scale = torch.cat((scale, scale.new_ones(len(later))))
             begin = torch.cat((begin, begin[-1] + torch.arange(1, len(later) + 1, device=begin.device)))
         else:
             begin = torch.cat((begin, begin[-1].expand(len(later))))
         structure = Structure(begin, sources, (count, count))
-        raw, normal = (_matrix(structure, values[places] * scale) for values in (weights, matrix.values))
+        raw, normal = (_matrix(structure, each) for each in (weights, values))
         return Adjacency.of_part(raw, normal, Part(sample.nodes, self.graph.num_nodes, scattered=True))
 
 

@@ -1,7 +1,7 @@
 """Mini-batches: steps that see some targets and a sample of their neighbourhoods."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -39,6 +39,11 @@ def fanouts(config: "Config") -> list[int]:
 
 class MiniBatching:
     """The part of a task that makes mini-batches of it; by default there are none."""
+
+    shares_rows: ClassVar[bool] = False
+    """Whether processes of :attr:`group` share the work of a full batch, and each has the whole gradient."""
+    group: Any = None
+    """Processes that share it, a group of ``torch.distributed``."""
 
     @property
     def items(self) -> int | None:

@@ -147,6 +147,7 @@ class Reconstruction(Task[ReconstructionConfig]):
     titles: ClassVar[dict[str, str]] = {"map": "mAP"}
     plain_scores: ClassVar[frozenset[str]] = frozenset({"distortion", "worst_distortion"})
 
+    shares_rows: ClassVar[bool] = True
     group: Any = None
     """Processes that share the work of the step, see :func:`qgcn.kernels.reconstruction_loss`."""
 

@@ -15,7 +15,7 @@ from torch.func import functional_call, stack_module_state
 from qgcn.embedding import is_finite
 from qgcn.manifolds import Space
 from qgcn.nn import Dropout, dropout_keys, mixed_key
-from qgcn.tasks import Batch, Config, FullBatch, Predictor, Randomness, Task
+from qgcn.tasks import WHOLE, Batch, Config, FullBatch, Predictor, Randomness, Task
 from qgcn.tasks.task import Split
 from qgcn.training import state as states
 from qgcn.training.blends import final_scores
@@ -59,6 +59,7 @@ class Trainer:
         self.step = 0
         """Steps of the epoch that are done."""
         self.processes = Processes(fabric)
+        self._whole = task.shares_rows or self.processes.alone  # each process has the whole gradient
         self.breakable: Callable[[], AbstractContextManager[None]] = nullcontext
         """Context of work that may be broken off by an error: what has been learned stays as it was before."""
         self.predictors = [build_predictor(task, seed, fabric.device) for seed in self.seeds]
@@ -160,7 +161,8 @@ class Trainer:
         self.predictor.train()
         if not self.batched:
             self.predictor.encoder.advance(self.epoch, self.config.epochs)
-        return self.task.loader.batches(self._randomness, self.step, self.processes.share)
+        share = WHOLE if self._whole else self.processes.share
+        return self.task.loader.batches(self._randomness, self.step, share)
 
     @property
     def _randomness(self) -> Randomness:
@@ -182,7 +184,8 @@ class Trainer:
             with torch.autograd.set_multithreading_enabled(False):  # signals are heard in this thread alone
                 self.fabric.backward(losses.sum())
         losses = losses.detach()  # whoever keeps it should not keep the graph of the step
-        self.processes.add_in_place(losses, *(each.grad for each in self.parameters.values() if each.grad is not None))
+        if not self._whole:
+            self.processes.add_in_place(losses, *(each.grad for each in self.parameters.values() if each.grad is not None))
         if self.config.clip is not None:
             clip_gradients(self.parameters.values(), self.config.clip, len(self.seeds) if self.batched else None)
         self.optimiser.step()

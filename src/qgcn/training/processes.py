@@ -1,7 +1,12 @@
 """The processes of a run: one, or several that take every step together."""
 
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -11,10 +16,49 @@ from qgcn.tasks import Share
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-__all__ = ["PATIENCE", "LostProcess", "Processes"]
+__all__ = ["PATIENCE", "LostProcess", "Place", "Processes"]
 
 PATIENCE = timedelta(minutes=30)
 """How long a process waits for the others; one that has died is noticed at once."""
+
+
+_TROUBLE = re.compile(r"gloo|nccl|connection|peer|socket|timed? ?out|broken pipe", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which of the processes of a run this one is, as ``torchrun`` says it in the environment.
+
+    Attributes:
+        rank: Its number among all.
+        local_rank: Its number among those of its machine.
+        count: Number of processes.
+        local_count: Number of those of its machine.
+    """
+
+    rank: int = 0
+    local_rank: int = 0
+    count: int = 1
+    local_count: int = 1
+
+    @classmethod
+    def here(cls) -> "Place":
+        """Return the place of this process; the only one if nobody has said otherwise.
+
+        Raises:
+            ValueError: What the environment says is no place.
+        """
+        names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+        if "LOCAL_RANK" not in os.environ or os.environ.get("WORLD_SIZE", "1") == "1":
+            return cls()
+        try:
+            found = cls(*(int(os.environ[name]) for name in names))
+        except (KeyError, ValueError):
+            found = cls(-1)
+        if not (0 <= found.local_rank < found.local_count <= found.count > found.rank >= 0 == found.count % found.local_count):
+            said = ", ".join(f"{name}={os.environ.get(name)}" for name in names)
+            raise ValueError(f"the environment names no process of a run, which torchrun does: {said}")
+        return found
 
 
 class LostProcess(ValueError):  # noqa: N818
@@ -53,12 +97,8 @@ class Processes:
         """
         if self.alone:
             return numbers
-        try:
-            total = self._fabric.all_reduce(numbers, reduce_op="sum")
-        except (RuntimeError, TimeoutError) as error:
-            raise self._lost(error) from None
-        assert isinstance(total, Tensor)  # noqa: S101
-        return total
+        with self.heard():
+            return self._fabric.all_reduce(numbers, reduce_op="sum")  # type: ignore[return-value]
 
     def add_in_place(self, *tensors: Tensor) -> None:
         """Replace tensors with their sums over all processes, in one message for each type."""
@@ -88,6 +128,22 @@ class Processes:
             held.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
         return bytes(self.add(held).cpu().numpy().tobytes())
 
-    def _lost(self, error: BaseException) -> LostProcess:
-        detail = str(error).strip().splitlines()
-        return LostProcess(f"process {self.rank} of {self.count} has lost another one: {detail[-1] if detail else 'no answer'}")
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """Turn what goes wrong between processes while the block lasts into one line.
+
+        Raises:
+            LostProcess: A process has ended.
+        """
+        try:
+            yield
+        except (RuntimeError, TimeoutError) as error:
+            if self.alone or not _TROUBLE.search(str(error)):
+                raise
+            detail = str(error).strip().splitlines()[0].rpartition("] ")[2].partition(". ")[0]
+            raise LostProcess(f"process {self.rank} of {self.count} has lost another one ({detail.rstrip('.')})") from None
+
+    @property
+    def group(self) -> Any:
+        """The group of all processes; ``None`` if there is one."""
+        return None if self.alone else torch.distributed.group.WORLD
