@@ -3,14 +3,18 @@
 Each line of the results is one run: task, size of its batches, fan-out, seed, epochs, test scores of the network alone. The
 epoch that counts is chosen by validation, as ever.
 
-    python experiments/batches.py --out experiments/results/batches.jsonl     # an hour on two cores; resumable
+    python experiments/batches.py     # half an hour on two cores; resumable
+
+The table of ``docs/scale.md`` is rendered by ``experiments/tables.py``.
 """
 
 import argparse
 import json
 import time
 from pathlib import Path
+from typing import Any
 
+from qgcn.reproduction.rendering import markdown, shown
 from qgcn.training import Config, Run
 
 TASKS = {
@@ -21,12 +25,28 @@ KINDS = {
     "classification": ({}, {"batch_size": 20, "fanout": "10"}, {"batch_size": 20, "fanout": "all"}),
     "links": (
         {},
-        {"batch_size": 4096, "fanout": "10", "epochs": 40, "patience": 15},
-        {"batch_size": 4096, "fanout": "10", "epochs": 40, "patience": 15, "negative_sampling": "in-batch"},
-        {"batch_size": 4096, "fanout": "10", "epochs": 40, "patience": 15, "negative_sampling": "degree"},
+        {"batch_size": 4096, "fanout": "10", "epochs": 80, "patience": 30},
+        {"batch_size": 4096, "fanout": "10", "epochs": 80, "patience": 30, "negative_sampling": "in-batch"},
+        {"batch_size": 4096, "fanout": "10", "epochs": 80, "patience": 30, "negative_sampling": "degree"},
     ),
 }
+TITLES = {"accuracy": "accuracy", "roc_auc": "ROC AUC"}
 SHARED = {"device": "cpu", "blend": False, "yardsticks": False, "space": "Q15,1"}
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    """Return the table: a row for each kind of batches, mean and deviation over the seeds."""
+    rows = []
+    for name, score in (("classification", "accuracy"), ("links", "roc_auc")):
+        for kind in KINDS[name]:
+            wanted = SHARED | TASKS[name] | kind
+            found = [each for each in lines if {k: v for k, v in each["settings"].items() if k != "seed"} == wanted]
+            size = f"{kind['batch_size']:,}" if "batch_size" in kind else "all"
+            negatives = str(kind.get("negative_sampling", "uniform")) if name == "links" else ""
+            about = [name, size, str(kind.get("fanout", "all")), negatives, TITLES[score]]
+            values = [100 * each["test"][score] for each in found]
+            rows.append([*about, shown(values, len(values), 1), str(len(found))])
+    return markdown(["task", "batch", "fan-out", "negatives", "score", "test", "seeds"], rows, left=5)
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import torch
 from qgcn.cli.launching import launch
 from qgcn.files import load_tensors
 from qgcn.training import load_run
+from qgcn.training.checkpoints import Checkpoint
 
 DATA = ("--data", "stochastic-block", "--space", "Q3,2", "--device", "cpu", "--no-yardsticks", "--eval-every", "1")
 MINI = (*DATA, "--batch-size", "48", "--fanout", "4", "--dropout", "0.4", "--edge-dropout", "0.3")
@@ -100,7 +101,9 @@ def test_when_a_process_is_killed_the_others_stop_and_the_run_can_be_resumed_by_
     epoch = run.weights(0)[1]
     assert epoch is not None
     resumed = start(here, "resume", "run", *(("--devices", "3") if rank else ()))
-    time.sleep(12)
+    checkpoint, end = Checkpoint(here / "run" / "checkpoints" / "seed-0.safetensors"), time.monotonic() + 120
+    while checkpoint.load().epoch <= epoch and time.monotonic() < end:
+        time.sleep(0.2)
     resumed.send_signal(signal.SIGTERM)
     _, err = resumed.communicate(timeout=60)
     assert "interrupted at epoch " in err, err

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from qgcn.files import tensor_bytes, tensors_from
+from qgcn.seals import Damaged
 from qgcn.tasks import Task
+from qgcn.training.checkpoints import Saved
 from qgcn.training.loop import Trainer
 from qgcn.training.origin import fingerprint_of
 from qgcn.training.processes import Processes
@@ -27,16 +29,24 @@ def join(task: Task[Any], processes: Processes) -> None:
         raise ValueError(f"process {processes.rank} has read another graph, or drawn another split, than the first one")
 
 
-def begin_together(trainer: Trainer, *, restored: bool) -> None:
-    """Let all processes begin where the first one does.
+def begin_together(trainer: Trainer, saved: Saved | None) -> None:
+    """Go on from a checkpoint, and let all processes begin where the first one does.
 
     Args:
         trainer: The trainer of this process.
-        restored: Whether that of the first one goes on from a checkpoint; elsewhere it does not matter.
+        saved: The checkpoint, if there is one; the first process alone knows.
+
+    Raises:
+        Damaged: It is not possible.
     """
     processes = trainer.processes
+    if saved is not None:
+        try:
+            trainer.restore(saved.tensors, saved.about)
+        except ValueError as error:
+            raise Damaged(f"{saved.path} is damaged: {error}") from None
     if processes.alone:
         return
-    state = processes.from_first(tensor_bytes(*trainer.state()) if restored else b"")
+    state = processes.from_first(b"" if saved is None else tensor_bytes(*trainer.state()))
     if state and processes.rank > 0:
         trainer.restore(*tensors_from(state, Path("the state of the first process")))

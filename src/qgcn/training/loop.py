@@ -19,7 +19,7 @@ from qgcn.tasks import WHOLE, Batch, Config, FullBatch, Predictor, Randomness, T
 from qgcn.tasks.task import Split
 from qgcn.training import state as states
 from qgcn.training.blends import final_scores
-from qgcn.training.parameters import build_optimiser, build_predictor, clip_gradients, parameter_roles
+from qgcn.training.parameters import build_optimiser, build_predictor, clip_gradients, parameter_roles, schedule_rates
 from qgcn.training.processes import Processes
 from qgcn.training.recording import WARM_STEPS, Backlog, RecordedTraining
 from qgcn.training.validations import DIVERGED, Diverged, Validation
@@ -157,7 +157,7 @@ class Trainer:
 
     def _begin_epoch(self) -> Iterator[Batch]:
         """Prepare for an epoch, or for what is left of it; return its batches."""
-        self._schedule()
+        schedule_rates(self.optimiser, self.config, self.epoch)
         self.predictor.train()
         if not self.batched:
             self.predictor.encoder.advance(self.epoch, self.config.epochs)
@@ -190,13 +190,6 @@ class Trainer:
             clip_gradients(self.parameters.values(), self.config.clip, len(self.seeds) if self.batched else None)
         self.optimiser.step()
         return losses
-
-    def _schedule(self) -> None:
-        if self.config.schedule == "cosine":
-            factor = (1 + math.cos(math.pi * self.epoch / self.config.epochs)) / 2
-            for group in self.optimiser.param_groups:
-                rate = group["initial_lr"] * factor
-                group["lr"] = group["lr"].fill_(rate) if self._static else rate
 
     def _call(self, method: str, batch: Batch, parameters: dict[str, Tensor] | None = None) -> Tensor:
         """Call a method of every seed's predictor; results are stacked for a batch of seeds.

@@ -13,7 +13,6 @@ from qgcn.embedding import Embedding, node_ids_of
 from qgcn.files import check_writable
 from qgcn.locks import Locked
 from qgcn.progress import Progress, silent
-from qgcn.seals import Damaged
 from qgcn.tasks import Config, Predictor, Task
 from qgcn.tasks.task import Scores
 from qgcn.training.answers import Answers
@@ -192,8 +191,8 @@ class Run(Answers):
                 return {}
             self.folder.tidy()
             return self._read_results()
+        join(self.task, self.processes)
         with signals_raise(), self._opened() as undo, self.processes.heard():
-            join(self.task, self.processes)
             if self.finished:  # by another process, before this one had the folder to itself
                 return self._read_results()
             self.results = []
@@ -303,12 +302,8 @@ class Run(Answers):
         saved = None if self.folder is None else self.folder.checkpoint(seeds, refit=keep is not None).recover()
         if saved is not None:
             check_origin(saved.about, self.config, self.fingerprint, saved.path)
-            try:
-                trainer.restore(saved.tensors, saved.about)
-            except ValueError as error:
-                raise Damaged(f"{saved.path} is damaged: {error}") from None
             self.remarks += [saved.remark] if saved.remark else []
-        begin_together(trainer, restored=saved is not None)
+        begin_together(trainer, saved)
         if keep is None and self.folder is not None:
             self._log = self.folder.log(seeds, trainer.epoch, None if saved is None else str(saved.about.get("log")))
         return trainer

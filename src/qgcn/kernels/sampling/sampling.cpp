@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t GOLDEN = 0x9e3779b97f4a7c15u, STEP = 0xd1ab0a5f2f295d2du;
 constexpr int64_t PIECE = 256;  // rows, or words, that a thread takes at once
+constexpr int64_t LINE = 16;    // entries of a line of the cache
 constexpr int64_t AHEAD = 12;   // rows, or nodes, whose memory is asked for in advance
 
 inline uint64_t scrambled(uint64_t x) {
@@ -71,7 +72,11 @@ void neighbours(const int32_t* crow, const int32_t* col, const int32_t* loops, c
     for_each((count + PIECE - 1) / PIECE, threads, [&](int64_t piece) {
         const int64_t end = std::min(count, (piece + 1) * PIECE);
         for (int64_t i = piece * PIECE; i < end; ++i) {
-            if (i + AHEAD < end) __builtin_prefetch(col + crow[nodes[i + AHEAD]]);
+            if (i + 2 * AHEAD < end) __builtin_prefetch(crow + nodes[i + 2 * AHEAD]);
+            if (i + AHEAD < end) {
+                __builtin_prefetch(col + crow[nodes[i + AHEAD]]);
+                __builtin_prefetch(col + crow[nodes[i + AHEAD]] + LINE);
+            }
             const int64_t node = nodes[i], start = crow[node], own = loops == nullptr ? -1 : loops[node];
             const int64_t has = own >= 0, others = crow[node + 1] - start - has, total = begin[i + 1] - begin[i];
             int64_t* out = entries + begin[i];
