@@ -63,9 +63,8 @@ def _one_hot(places: Tensor, width: int) -> Tensor:
     """Return a row for each place with a one there, of zeros for a negative one; sparse COO, shape ``(N, width)``."""
     rows = (places >= 0).nonzero().squeeze(1)
     entries = torch.stack((rows, places[rows]))
-    return torch.sparse_coo_tensor(
-        entries, torch.ones(len(rows)), (len(places), width), is_coalesced=True, check_invariants=False
-    )
+    with torch.sparse.check_sparse_tensor_invariants(enable=False):  # PyTorch 2.11 warns of what it does by default
+        return torch.sparse_coo_tensor(entries, torch.ones(len(rows)), (len(places), width), is_coalesced=True)
 
 
 def check_features(x: Tensor) -> None:

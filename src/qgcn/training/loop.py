@@ -354,7 +354,7 @@ class Trainer:
 
     @torch.no_grad()
     def embedding(self, index: int) -> tuple[Tensor, Space]:
-        """Return the best embedding of a seed, points of shape ``(N, d)``, and the space they live in.
+        """Return the best embedding of a seed, points of shape ``(N, d)``, and the space they live in, both on the CPU.
 
         Raises:
             Diverged: It is not finite, though all parameters are.
@@ -363,7 +363,7 @@ class Trainer:
             points = self.task.loader.embed(predictor)
             if not is_finite(points, predictor.space):
                 raise self._diverged("the embedding", index, int(self.best_epoch[index]))
-            return points, copy.deepcopy(predictor.space).requires_grad_(False)
+            return points.cpu(), copy.deepcopy(predictor.space).requires_grad_(False).cpu()
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return everything that :meth:`restore` needs."""
