@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import batches
 import boundary
 import dimensions
 import directed
@@ -261,6 +262,7 @@ def tables() -> dict[str, Callable[[], str]]:
     found |= {"frontier": frontiers, "frontier-facebook": every_signature, "start": start, "wordnet": wordnet}
     found |= {"negatives": negatives, "blocks": block_epochs}
     found["readme"] = partial(readme, Results(store, SCALE))
+    found["batches"] = lambda: batches.table(lines_of("batches"))
     found["boundary"] = lambda: printed(lambda: boundary.table(lines_of("boundary"))).replace(":noise=1.0", ", noise 1")
     found["encoders"] = lambda: printed(lambda: encoders.table(lines_of("encoders")))
     found["choice"] = lambda: printed(lambda: signature.table(HERE / "signature"))

@@ -90,12 +90,12 @@ def measure_pace(trainer: Training, report: Callable[[Validation], None], until:
     began = time.perf_counter()
     while not trainer.finished:
         start = _clock(trainer.fabric.device)
-        trainer.run(report, until=lambda: True)
+        trainer.run(report, until=lambda: until() or True)
         taken = _clock(trainer.fabric.device) - start
         taken_in_all += 1
         if until():
             return None
-        usual = every == 1 or trainer.keep or trainer.epoch % every  # the others have a validation in them
+        usual = every == 1 or trainer.keep or trainer.step or trainer.epoch % every  # the others have a validation in them
         if usual and taken_in_all > trainer.warm_epochs:
             seconds.append(taken * trainer.parts)
         if len(seconds) == EPOCHS or (seconds and time.perf_counter() - began > ENOUGH):
