@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import batches
 import boundary
 import dimensions
 import directed
@@ -121,6 +122,29 @@ def wordnet() -> str:
     lines = lines_of("wordnet") if (RESULTS / "wordnet.jsonl").is_file() else []
     rows = [[line["space"], f"{line['map']:.5f}", f"{line['seconds']:.0f} s"] for line in lines]
     return markdown(["space", "mAP", "training, evaluations included"], rows or [["H10", "—", "—"], ["Q8,2", "—", "—"]])
+
+
+def negatives() -> str:
+    """Drawn negatives and all pairs at the same time."""
+    rows = []
+    for line in lines_of("negatives"):
+        about = [f"{line['nodes']:,}", line["space"], "one H200" if line["device"] == "cuda" else "one thread of a CPU"]
+        step = f"{1000 * line['step']:,.0f} ms" if line["step"] < 10 else f"{line['step']:.1f} s"
+        drawn = "all pairs" if line["negatives"] == "exact" else f"{int(line['negatives']):,}"
+        rows.append([*about, drawn, step, f"{line['epochs']:,}", f"{line['seconds']:.0f} s", percent(line["map"])])
+    return markdown(["nodes", "space", "on", "negatives", "step", "epochs", "training", "mAP"], rows, left=4)
+
+
+def block_epochs() -> str:
+    """An epoch in blocks."""
+    rows = []
+    for line in lines_of("blocks"):
+        place = "one H200" if line["device"] == "cuda" else f"{line['threads']} thread{'s' if line['threads'] > 1 else ''}"
+        about = [f"{line['nodes']:,}", f"{line['edges']:,}", place, line["store"], f"{line['negatives']:,}"]
+        spent = line["seconds"] if line["device"] == "cuda" else line["cpu_seconds"]
+        rows.append([*about, f"{spent:,.1f} s", f"{line['edges'] / spent:,.0f}", f"{line['gigabytes']:.1f} GB"])
+    header = ["nodes", "edges", "on", "other blocks in", "negatives", "epoch", "edges a second", "memory"]
+    return markdown(header, rows, left=4)
 
 
 def frontiers() -> str:
@@ -236,7 +260,9 @@ def tables() -> dict[str, Callable[[], str]]:
     found: dict[str, Callable[[], str]] = dict(blocks_of(store, SCALE))
     found |= {"reconstruction": reconstruction, "ablation": ablation, "objective": objective}
     found |= {"frontier": frontiers, "frontier-facebook": every_signature, "start": start, "wordnet": wordnet}
+    found |= {"negatives": negatives, "blocks": block_epochs}
     found["readme"] = partial(readme, Results(store, SCALE))
+    found["batches"] = lambda: batches.table(lines_of("batches"))
     found["boundary"] = lambda: printed(lambda: boundary.table(lines_of("boundary"))).replace(":noise=1.0", ", noise 1")
     found["encoders"] = lambda: printed(lambda: encoders.table(lines_of("encoders")))
     found["choice"] = lambda: printed(lambda: signature.table(HERE / "signature"))

@@ -35,9 +35,9 @@ class Degree(Task):
 
     def prepare(self):
         degree = torch.bincount(self.data.edge_index[0], minlength=self.num_nodes).float()
-        self.degree = degree.log1p() if self.config.logarithm else degree
+        self.degree = (degree.log1p() if self.config.logarithm else degree).to(self.device)
         order = torch.randperm(self.num_nodes, generator=torch.Generator().manual_seed(self.config.split_seed))
-        self.nodes = dict(zip(("train", "val", "test"), order.chunk(3), strict=True))
+        self.nodes = dict(zip(("train", "val", "test"), order.to(self.device).chunk(3), strict=True))
 
     def message_edges(self):
         return self.data.edge_index, None
@@ -56,8 +56,8 @@ class Degree(Task):
         return {"closeness": float(self.closeness(prediction, split))}
 
     def listings(self, predictor):
-        every = torch.arange(self.num_nodes)
-        error = (predictor.predict(self.x, self.graph, every) - self.degree).abs()
+        every = torch.arange(self.num_nodes, device=self.device)
+        error = (predictor.predict(self.x, self.graph, every) - self.degree).abs().cpu()
         worst = error.argsort(descending=True)[:5]
         table = Answer({"node": worst.numpy(), "error": error[worst].numpy()})
         return [Listing("worst-degrees", "Degrees predicted worst", "The model is furthest off at these nodes.", table)]

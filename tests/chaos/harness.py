@@ -129,7 +129,8 @@ class Chaos:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
         began = time.monotonic()
-        assert call(folder, self.train("third")).code == 0
+        third = call(folder, self.train("third"))
+        assert third.code == 0, third
         self.seconds = time.monotonic() - began
         found = content(folder / "run")
         assert content(folder / "other") == found, "two undisturbed runs differ"

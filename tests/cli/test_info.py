@@ -46,7 +46,7 @@ def test_without_a_compiler_and_figures_it_says_so(here):
     paths = os.pathsep.join((str(here), os.environ.get("PYTHONPATH", "")))
     result = subprocess.run(
         [sys.executable, "-m", "qgcn", "info"],
-        env=os.environ | {"CXX": "no-such-compiler", "PYTHONPATH": paths, "COLUMNS": "300"},
+        env=os.environ | {"CXX": "no-such-compiler", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": paths, "COLUMNS": "300"},
         capture_output=True,
         text=True,
     )

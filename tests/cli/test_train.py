@@ -289,7 +289,8 @@ def test_what_is_wrong_is_said_in_one_line(here, command, case):
 
 
 def test_no_gpu_is_said_in_one_line(command, monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)  # a process that has seen its GPUs does not look again
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     expected = "device cuda was asked for, but PyTorch sees no GPU; use cpu or auto"
     assert expected in command.fails(*LINKS, "--data", "cycle", "--device", "cuda")
 
@@ -331,7 +332,20 @@ def test_auto_takes_the_fewest_dimensions_that_reach_a_score(command, here, monk
     monkeypatch.setattr(Reconstruction, "rungs", (Rung(1, 40, 1),))
     (here / "square.csv").write_text("0,1\n1,2\n2,3\n3,0\n")
     out = command.works(
-        "train", "reconstruction", "--data", "square.csv", "--space", "auto:4", flag, "0.9", "--epochs", "100", "--out", "run"
+        "train",
+        "reconstruction",
+        "--data",
+        "square.csv",
+        "--space",
+        "auto:4",
+        flag,
+        "0.9",
+        "--epochs",
+        "100",
+        "--out",
+        "run",
+        "--device",
+        "cpu",
     )
     assert "2 dimensions are the fewest found to reach mAP 90" in out
     assert "space: S2\n" in (here / "run" / "config.yaml").read_text()

@@ -72,3 +72,11 @@ def test_norms_and_directions_are_taken_over_the_last_axis():
     torch.testing.assert_close(numerics.safe_norm(x), norm)
     torch.testing.assert_close(numerics.unit_or_axis(x), x / norm)
     assert numerics.unit_or_axis(torch.zeros(2, 3, 4)).tolist() == [[[1.0, 0.0, 0.0, 0.0]] * 3] * 2
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_apart_or_zero_drops_what_rounding_alone_can_make(dtype):
+    rounding = torch.finfo(dtype).eps
+    difference = torch.tensor([0.0, rounding / 4, -rounding / 4, 1e-2, -1e-2, 3.0], dtype=dtype)
+    assert numerics.apart_or_zero(difference, 1.0).tolist() == [0.0, 0.0, 0.0, *difference[3:].tolist()]
+    assert numerics.apart_or_zero(difference, torch.tensor(1e9, dtype=dtype))[1:3].tolist() == [0.0, 0.0]

@@ -227,7 +227,8 @@ def test_rows_are_pairs(folder):
     points = run.answering.embed(predictor)
     nodes = torch.tensor([4, 0])
     rows = predictor.row_logits(points, nodes)
-    each = [predictor.pair_logits(points, torch.stack((torch.full((121,), int(k)), torch.arange(121)))) for k in nodes]
+    every = torch.arange(121, device=points.device)
+    each = [predictor.pair_logits(points, torch.stack((torch.full_like(every, int(k)), every))) for k in nodes]
     torch.testing.assert_close(rows, torch.stack(each))
     assert predictor.row_logits(points, nodes[:0]).shape == (0, 121)
 

@@ -57,8 +57,8 @@ def test_recorded_steps_of_networks_are_the_steps(settings, seeds, monkeypatch):
     recorded = learned(**settings).parameters
     assert len(replays) == GRAPH["epochs"] - WARM_STEPS - 1
     monkeypatch.setattr(Trainer, "_static", property(lambda trainer: False, lambda trainer, static: None), raising=False)
-    for name, parameter in learned(**settings).parameters.items():
-        torch.testing.assert_close(recorded[name], parameter, rtol=1e-6, atol=1e-8)
+    for name, parameter in learned(**settings).parameters.items():  # sums of other orders, and Adam divides by small ones
+        torch.testing.assert_close(recorded[name], parameter, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("task", ["reconstruction", "links"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import qgcn
 from qgcn.training import Config
 from qgcn.training.machine import (
     Stopped,
@@ -76,7 +77,7 @@ def test_the_device_that_is_told_is_the_one_that_is_trained_on(device):
 def test_environment_names_versions_device_and_threads():
     found = environment_of(fabric_of(config()))
     assert found["packages"]["torch"] == version("torch")
-    assert found["packages"]["qgcn"] == version("qgcn")
+    assert found["packages"]["qgcn"] == qgcn.__version__
     assert found["device"].startswith("cpu: ")
     assert found["threads"] == torch.get_num_threads()
     assert found["python"] == platform.python_version()

@@ -42,7 +42,7 @@ from torch.autograd import Function
 
 from qgcn.geometry.ambient import flip_time
 from qgcn.numerics import apply, difference_or_zero, limits, nearest_power_of_two, recorded
-from qgcn.numerics.functions import assumed_constant, transformed, under_transform
+from qgcn.numerics.functions import assumed_constant, settled, transformed, under_transform
 
 __all__ = ["Chord", "Separation", "chord", "chord_between_all", "separation"]
 
@@ -220,7 +220,11 @@ def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool 
     if time_dim > 1:
         value = difference_or_zero(value, weight * squares[..., :time_dim].sum(-1, keepdim=True))
     value = value / (length * other)
-    return (value, residual, scale.sign(), middle / length, gap / length, length / other) if whole else (value, *[scale] * 5)
+    return (
+        (value, settled(residual), scale.sign(), middle / length, gap / length, length / other)
+        if whole
+        else (value, *[scale] * 5)
+    )
 
 
 def _reach(x: Tensor, y: Tensor, time_dim: int) -> tuple[Tensor, Tensor, Tensor]:

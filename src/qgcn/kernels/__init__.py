@@ -4,7 +4,8 @@
 :mod:`~qgcn.kernels.edges`: sums over edges. :mod:`~qgcn.kernels.mask`: random masks drawn from keys.
 :mod:`~qgcn.kernels.translation`: the translation by a bias. :mod:`~qgcn.kernels.exponential`: the exponential at the pole.
 :mod:`~qgcn.kernels.separation`: how two points are separated. :mod:`~qgcn.kernels.attention`: attention of all points to all
-others.
+others. :mod:`~qgcn.kernels.sampled`: the objective over some pairs of points.
+:mod:`~qgcn.kernels.sampling`: samples of neighbours drawn from keys.
 
 They stand below the spaces and take one as an argument: anything with the methods of :class:`~qgcn.kernels.metric.Metric`.
 """
@@ -22,6 +23,7 @@ from qgcn.kernels.pairs import (
     pass_seconds,
     reconstruction_loss,
 )
+from qgcn.kernels.sampled import sampled_reconstruction_loss
 from qgcn.kernels.separation import separate
 from qgcn.kernels.translation import translate0
 
@@ -38,6 +40,7 @@ __all__ = [
     "nearest_neighbours",
     "pass_seconds",
     "reconstruction_loss",
+    "sampled_reconstruction_loss",
     "separate",
     "translate0",
     "use_backend",

@@ -118,8 +118,8 @@ class Propagation(Encoder):
     @classmethod
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
-        directed = options.get("along", "arrows") != "arrows"
-        return Capabilities(batchable=space.traceable, recordable=space.traceable, directed=directed)
+        able, directed = space.traceable, options.get("along", "arrows") != "arrows"
+        return Capabilities(batchable=able, recordable=able, reach=int(options.get("steps", 5)), directed=directed)
 
     @classmethod
     def width(cls, space: Space, options: Mapping[str, Any]) -> int:
@@ -134,7 +134,8 @@ class Propagation(Encoder):
             graph: The graph.
         """
         matrix = matrix_of(graph, x, self.in_features, self.aggregation)
-        u = self.dropout(self.linear.from_tangent(self.feature_dropout(x)))
+        part = matrix.sources
+        u = self.dropout(self.linear.from_tangent(self.feature_dropout(x, part)), part)
         if self.along != "arrows":
             for gain in self.gains:
                 u = (u + self._step(u, gain, *matrix.arrows)) / 2  # tangent vectors stay as long as they are

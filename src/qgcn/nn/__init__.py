@@ -27,11 +27,13 @@ from qgcn.nn.dropout import Dropout, MaskDraws, dropout_keys, mixed_key
 from qgcn.nn.global_attention import GlobalAttention
 from qgcn.nn.intrinsic import IntrinsicClassifier
 from qgcn.nn.linear import QLinear
+from qgcn.nn.loader import NeighborLoader
 from qgcn.nn.neighbours import SharedNeighbours
 from qgcn.nn.normalization import TangentBatchNorm
 from qgcn.nn.pair_decoders import BilinearForm, Distance, InnerProduct, PairDecoder, SquaredDistance
 from qgcn.nn.pair_networks import PAIR_DECODERS, NeighbourNetwork, PairNetwork, pair_decoder
 from qgcn.nn.pooling import TangentPool
+from qgcn.nn.sampling import NeighbourSampler, Sample, sample_neighbours
 from qgcn.nn.tangent import ACTIVATIONS, DoubleProjection, TangentActivation, tangent_mean
 
 if TYPE_CHECKING:
@@ -62,7 +64,9 @@ __all__ = [
     "IntrinsicClassifier",
     "LightCone",
     "MaskDraws",
+    "NeighborLoader",
     "NeighbourNetwork",
+    "NeighbourSampler",
     "OrderCone",
     "OrientedForm",
     "PairDecoder",
@@ -71,6 +75,7 @@ __all__ = [
     "QGCNConv",
     "QHeteroConv",
     "QLinear",
+    "Sample",
     "ShadowCone",
     "SharedNeighbours",
     "SourceTarget",
@@ -87,6 +92,7 @@ __all__ = [
     "halves_of",
     "mixed_key",
     "pair_decoder",
+    "sample_neighbours",
     "tangent_mean",
     "to_hetero",
 ]

@@ -1,5 +1,6 @@
 """The graph operand: edges with weights under an aggregation."""
 
+import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -56,6 +57,7 @@ class Adjacency:
         kept: Tensor | None = None,
         hops: tuple[Hop, ...] | None = None,
         nodes: Part | None = None,
+        joint: Part | None = None,
     ) -> None:
         self._graph = graph
         self.dtype = dtype
@@ -63,6 +65,9 @@ class Adjacency:
         self._hops = hops
         self.nodes = nodes
         """Nodes that the last aggregation ends at; ``None`` for all."""
+        self._joint = joint
+        self.rows_at_once: int | None = None
+        """Nodes that are computed at a time, see :meth:`in_blocks`; all if not given."""
 
     @classmethod
     def of(
@@ -105,6 +110,21 @@ class Adjacency:
         graph = WeightedEdges(matrix.coordinates.flip(0), matrix.values, len(matrix), "sum", False)
         graph.__dict__["weights"] = matrix
         return cls(graph, matrix.dtype)
+
+    @classmethod
+    def of_part(cls, weights: SparseMatrix, matrix: SparseMatrix, part: Part) -> "Adjacency":
+        """Take a part of a larger graph: the same matrix for all aggregations.
+
+        Args:
+            weights: Weights of its edges, shape ``(n, n)``.
+            matrix: The same, normalised.
+            part: Its nodes in the larger graph.
+        """
+        graph = WeightedEdges(weights.coordinates.flip(0), weights.values, len(weights), "sum", False)
+        graph.__dict__["weights"] = weights
+        made = cls(graph, matrix.dtype, joint=part)
+        made.__dict__["matrix"] = matrix
+        return made
 
     # --- edges -------------------------------------------------------------------------------------------------------------
 
@@ -201,7 +221,7 @@ class Adjacency:
 
     @cached_property
     def _whole(self) -> Hop:
-        return Hop(self.matrix, None)
+        return Hop(self.matrix, self._joint)
 
     def hop(self, index: int) -> Hop:
         """Return the aggregation that a network does at this place, counted as in a list.
@@ -215,6 +235,12 @@ class Adjacency:
             raise ValueError(f"the graph is restricted to {len(self._hops)} aggregations, got one more: {index}")
         return self._hops[index]
 
+    def in_blocks(self, rows: int) -> "Adjacency":
+        """Ask networks to compute so many nodes at a time, where they can and no gradient is needed: it takes less memory."""
+        made = copy.copy(self)
+        made.rows_at_once = rows
+        return made
+
     # --- other operands of it ------------------------------------------------------------------------------------------------
 
     def to(self, device: torch.device | None = None, dtype: torch.dtype | None = None) -> "Adjacency":
@@ -226,7 +252,7 @@ class Adjacency:
         if self._hops is None or self.nodes is None:
             return moved
         hops = [Hop(hop.matrix.to(device), None if hop.sources is None else hop.sources.to(device)) for hop in self._hops]
-        return moved._restricted(hops, self.nodes.to(device)).along(moved)
+        return moved.restricted(hops, self.nodes.to(device)).along(moved)
 
     def thinned(self, p: float, generator: torch.Generator) -> "Adjacency":
         """Drop edges at random and normalise what is left; loops that were added stay.
@@ -272,7 +298,13 @@ class Adjacency:
             nodes, columns = torch.unique(some.col.long(), return_inverse=True)
             narrow = SparseMatrix(some.crow, columns, some.values, (len(some), len(nodes)), part=some.part)
             found.insert(0, Hop(narrow, Part(nodes, self.num_nodes)))
-        return self._restricted(found, ends)
+        return self.restricted(found, ends)
+
+    def restricted(self, hops: list[Hop], nodes: Part) -> "Adjacency":
+        """Restrict to aggregations that are given, which end at some nodes."""
+        made = Adjacency(self._graph, self.dtype, kept=self._kept, hops=tuple(hops), nodes=nodes)
+        made.__dict__["matrix"] = self.matrix  # built once
+        return made
 
     def along(self, other: "Adjacency") -> "Adjacency":
         """Restrict another operand of the same edges, such as a thinned one, in the same way."""
@@ -283,23 +315,23 @@ class Adjacency:
             entries = hop.matrix.part
             values = hop.matrix.values if entries is None else other.matrix.values.index_select(0, entries.rows)
             hops.append(replace(hop, matrix=hop.matrix.with_values(values)))
-        return other._restricted(hops, self.nodes)
-
-    def _restricted(self, hops: list[Hop], nodes: Part) -> "Adjacency":
-        made = Adjacency(self._graph, self.dtype, kept=self._kept, hops=tuple(hops), nodes=nodes)
-        made.__dict__["matrix"] = self.matrix  # built once
-        return made
+        return other.restricted(hops, self.nodes)
 
     @property
     def sources(self) -> Part | None:
         """Nodes whose features are read; ``None`` for all."""
-        return self._hops[0].sources if self._hops else self.nodes
+        return self._hops[0].sources if self._hops else self.ends
+
+    @property
+    def ends(self) -> Part | None:
+        """Nodes that outputs are of; ``None`` for all."""
+        return self._joint if self.nodes is None else self.nodes
 
     def gather(self, x: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
         """Return the features that are read, of those of all nodes; dense or sparse, which then know their entries."""
-        if self.sources is None:
+        if (sources := self.sources) is None:
             return x
-        return x.rows(self.sources.rows) if isinstance(x, SparseMatrix) else x[self.sources.rows]
+        return x.rows(sources.rows, scattered=sources.scattered) if isinstance(x, SparseMatrix) else x[sources.rows]
 
     def __repr__(self) -> str:
         seen = "" if self.nodes is None else f", seen from {len(self.nodes.rows)} in {len(self._hops or ())} hops"

@@ -47,7 +47,8 @@ class WeightedEdges:
             own = last_loops(edges, weight, weight.new_ones(n))
             edges = torch.cat((edges[:, keep], loops.expand(2, -1)), dim=1)
             weight = torch.cat((weight[keep], own))
-        matrix = torch.sparse_coo_tensor(edges.flip(0), weight, (n, n), check_invariants=False).coalesce()
+        with torch.sparse.check_sparse_tensor_invariants(enable=False):  # PyTorch 2.11 warns of what it does by default
+            matrix = torch.sparse_coo_tensor(edges.flip(0), weight, (n, n)).coalesce()
         target, source = matrix.indices()
         crow = torch.zeros(n + 1, dtype=torch.int64, device=edges.device)
         crow[1:] = torch.bincount(target, minlength=n).cumsum(0)

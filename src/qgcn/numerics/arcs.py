@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from qgcn.numerics.floats import limits
-from qgcn.numerics.functions import apply
+from qgcn.numerics.functions import apply, settled
 from qgcn.numerics.series import ARC_SERIES_RADIUS, horner
 
 __all__ = ["ARC_LIMIT", "arc", "arc_over_sine", "arc_polynomial", "arc_squared"]
@@ -32,7 +32,7 @@ class _Arc(Function):
     @staticmethod
     def forward(r: Tensor, space_like: bool) -> Tensor:
         length = _length(r, space_like)
-        return length if space_like else torch.copysign(length, r)
+        return settled(length) if space_like else torch.copysign(length, r)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, bool], output: Tensor) -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-__all__ = ["apply", "assumed_constant", "recorded", "transformed", "under_transform"]
+__all__ = ["apply", "assumed_constant", "recorded", "settled", "transformed", "under_transform"]
 
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
@@ -32,6 +32,15 @@ def transformed() -> bool:
 def under_transform() -> bool:
     """Tell whether a transform of ``torch.func`` is at work: tensors do not say then whether a gradient is asked for."""
     return not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def settled(result: Tensor) -> Tensor:
+    """Return a result that was changed in place, as a compiler needs it.
+
+    A function with a gradient of its own that returns such a tensor has a zero gradient when PyTorch 2.11 compiles it. A
+    compiler merges the copy with the operation before it.
+    """
+    return result.clone() if torch.compiler.is_compiling() else result
 
 
 def assumed_constant(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:

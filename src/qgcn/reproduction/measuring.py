@@ -26,6 +26,8 @@ __all__ = ["measure"]
 KEPT = 3
 """Problems that a worker keeps."""
 _PROBLEMS: dict[str, Task[Any]] = {}
+_EVALUATORS: dict[tuple[str, str], Evaluator] = {}
+"""Evaluator of the last graph and settings that a worker has tried: it keeps their problems."""
 PAUSE = 0.5
 """Seconds between two looks at a run that another process is training."""
 
@@ -102,13 +104,22 @@ def _try(cell: Cell, seed: int, device: str, scratch: Path) -> Line:
         config = cell.config(seed, device, _started(cell, seed, device, scratch))
     except Diverged as error:
         return {"error": str(error)}
-    outcome = Evaluator().evaluate(config, lambda _step, _score: False)
+    outcome = _evaluator(cell).evaluate(config, lambda _step, _score: False)
     if outcome.state == "failed":
         raise RuntimeError(f"{cell.method} on {cell.data}: {outcome.message}")
     if outcome.state == "diverged":
         return {"error": outcome.message}
     metric = find_task(config.task).metric_of(config)
     return {"val": _rounded({metric: outcome.scores[0]}), "metric": metric, "epoch": outcome.epochs}
+
+
+def _evaluator(cell: Cell) -> Evaluator:
+    """Return the evaluator of trials on the same graph; a new one where each trial starts from a run of its own."""
+    key = (cell.data, cell.task)
+    if cell.start or key not in _EVALUATORS:
+        _EVALUATORS.clear()
+        _EVALUATORS[key] = Evaluator()
+    return _EVALUATORS[key]
 
 
 def _problem(config: Config) -> Task[Any]:

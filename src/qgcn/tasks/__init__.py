@@ -4,13 +4,14 @@ Node classification, link prediction, directed links, graph reconstruction, enta
 """
 
 from qgcn.tasks.arrow_predictor import ArrowPredictor
-from qgcn.tasks.batches import Batch, Draws, FullBatch, Loader, Randomness
+from qgcn.tasks.batches import WHOLE, Batch, Draws, FullBatch, Loader, Randomness, Share
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
 from qgcn.tasks.directed_links import DirectedLinks
 from qgcn.tasks.entailment import Entailment, EntailmentPredictor
 from qgcn.tasks.link_predictor import LinkPredictor
 from qgcn.tasks.links import LinkPrediction
+from qgcn.tasks.minibatches import MiniBatches, MiniBatching
 from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.reconstruction import Reconstruction, Reconstructor
 from qgcn.tasks.registry import TASKS, find_task, register_task
@@ -18,6 +19,7 @@ from qgcn.tasks.task import Rung, Task
 
 __all__ = [
     "TASKS",
+    "WHOLE",
     "ArrowPredictor",
     "Batch",
     "Config",
@@ -29,6 +31,8 @@ __all__ = [
     "LinkPrediction",
     "LinkPredictor",
     "Loader",
+    "MiniBatches",
+    "MiniBatching",
     "NodeClassification",
     "NodeClassifier",
     "PairPredictor",
@@ -37,6 +41,7 @@ __all__ = [
     "Reconstruction",
     "Reconstructor",
     "Rung",
+    "Share",
     "Task",
     "find_task",
     "read_config",

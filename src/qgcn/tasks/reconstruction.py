@@ -15,8 +15,11 @@ from qgcn.kernels import Neighbourhoods
 from qgcn.manifolds import Euclidean, Space, parse_space
 from qgcn.models import Coordinates, Encoder
 from qgcn.nn import Adjacency, SparseMatrix
+from qgcn.tasks import sampling
 from qgcn.tasks.config import Config
+from qgcn.tasks.division import Division
 from qgcn.tasks.placement import place_nodes
+from qgcn.tasks.precision import estimate_mean_average_precision
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.ranges import Choice, Interval, Range
 from qgcn.tasks.registry import register_task
@@ -57,7 +60,15 @@ class ReconstructionConfig(Config):
     temperature: float | None = Field(
         None, gt=0, description="Initial temperature; 20 for coordinates and 1 for networks if not given."
     )
+    negatives: str = Field(
+        "auto",
+        description="Negatives of a step: exact, for all pairs, or how many nodes are drawn; auto draws beyond 131,072 nodes.",
+    )
 
+    blocks: int = Field(1, ge=1, description="Blocks of nodes of which two are on the device at a time; 1 keeps all there.")
+    store: Literal["memory", "disk"] = Field("memory", description="Where the other blocks are kept meanwhile.")
+
+    of_model: ClassVar[tuple[str, ...]] = ("negatives", "blocks", "store")
     defaults: ClassVar[dict[str, Any]] = {
         "model": "shallow",
         "layers": 1,
@@ -78,6 +89,8 @@ class Reconstructor(Predictor):
         balance: Let nodes count equally instead of edges.
         temperature: Where that of the objective ``neighbours`` starts.
         group: Processes that share the work, see :func:`qgcn.kernels.reconstruction_loss`.
+
+    The loss takes the nodes that are drawn as negatives after its targets; all pairs take part if there are none.
     """
 
     def __init__(
@@ -97,15 +110,18 @@ class Reconstructor(Predictor):
         self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature))) if objective == "neighbours" else None
 
     def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
-        """Return the objective; ``targets`` holds pairs and their distances in the graph if the objective needs them."""
+        """Return the objective; ``targets`` holds pairs and their distances in the graph, or negatives, if it needs them."""
         points = self.embed(x, graph)
         if self.objective == "distortion":
             return kernels.distortion_loss(points, targets[0], targets[1].to(points.dtype), self.space)
-        (neighbourhoods,) = self._neighbourhoods
+        neighbourhoods = self._neighbourhoods[0].to(points.device)  # a divided graph is on the CPU
         common = {"balance": self.balance, "group": self.group}
         if self.log_temperature is None:
             return kernels.reconstruction_loss(points, neighbourhoods, self.space, squared=False, denominator="paper", **common)
         temperature = self.log_temperature.exp()
+        if targets:
+            given = points, neighbourhoods, self.space, targets[0]
+            return kernels.sampled_reconstruction_loss(*given, temperature=temperature, balance=self.balance)
         return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, **common)
 
     def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
@@ -144,11 +160,8 @@ class Reconstruction(Task[ReconstructionConfig]):
     purpose: ClassVar[str] = "Embed a graph so that neighbours are nearest points."
     example: ClassVar[str] = "qgcn train reconstruction --data ring-of-trees --space Q7,3 --epochs 500"
     aim: ClassVar[str] = "so that the neighbours of a node are its nearest points"
-    titles: ClassVar[dict[str, str]] = {"map": "mAP"}
+    titles: ClassVar[dict[str, str]] = {"map": "mAP", "map_margin": "mAP margin (95 %)"}
     plain_scores: ClassVar[frozenset[str]] = frozenset({"distortion", "worst_distortion"})
-
-    group: Any = None
-    """Processes that share the work of the step, see :func:`qgcn.kernels.reconstruction_loss`."""
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -156,11 +169,15 @@ class Reconstruction(Task[ReconstructionConfig]):
         super().check(config)
         if getattr(config, "use_features", False) and config.capabilities.learns_nodes:
             raise ValueError(f"use_features needs a model that takes features, such as qgcn: {config.model} takes none")
+        sampling.check(config)
 
     def prepare(self) -> None:
         """Sort the neighbours of every node; measure the distances that the objective asks for."""
         edges = self.data.edge_index
-        self.neighbourhoods = Neighbourhoods.of(edges.to(self.device), self.num_nodes)
+        if (blocks := self.config.blocks) > self.num_nodes:
+            raise ValueError(f"blocks must be at most the number of nodes, {self.num_nodes}, got {blocks}")
+        device = self.device if blocks == 1 else "cpu"  # where all of a divided graph stays
+        self.neighbourhoods = Neighbourhoods.of(edges.to(device), self.num_nodes)
         self._distances: tuple[Tensor, ...] = ()
         if self.config.objective == "distortion":
             self._distances = tuple(each.to(self.device) for each in _graph_distances(edges, self.num_nodes))
@@ -187,12 +204,42 @@ class Reconstruction(Task[ReconstructionConfig]):
 
     def build_predictor(self) -> Reconstructor:
         """Build an encoder and the objective."""
+        return self._reconstructor(self.build_encoder())
+
+    def _reconstructor(self, encoder: Encoder) -> Reconstructor:
         config = self.config
         usual = NODES_TEMPERATURE if self.capabilities.learns_nodes else 1.0
         temperature = config.temperature or usual
-        return Reconstructor(
-            self.build_encoder(), self.neighbourhoods, config.objective, config.balance, temperature, self.group
-        )
+        return Reconstructor(encoder, self.neighbourhoods, config.objective, config.balance, temperature, self.group)
+
+    @property
+    def division(self) -> Division | None:  # type: ignore[override]
+        """How coordinates are trained in blocks, if asked for."""
+        config = self.config
+        if config.blocks == 1 or self.drawn is None:
+            return None
+
+        def build(nodes: int) -> Reconstructor:
+            return self._reconstructor(config.model_entry.build(nodes, config.space, config.options))
+
+        in_memory = config.store == "memory"
+        return Division(self.neighbourhoods, config.blocks, self.drawn, config.balance, in_memory, build)
+
+    @property
+    def drawn(self) -> int | None:
+        """Number of nodes drawn as negatives of a step; ``None`` if all pairs take part."""
+        if self.config.objective != "neighbours":
+            return None
+        return sampling.drawn_of(self.config.negatives, self.num_nodes, self.config.blocks)
+
+    @property
+    def shares_rows(self) -> bool:
+        """Whether processes share the rows of all pairs: not if negatives are drawn, see :mod:`qgcn.kernels.sampled`."""
+        return self.drawn is None
+
+    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
+        """Draw the negatives of a step, if they are drawn."""
+        return () if self.drawn is None else (sampling.draw(self.num_nodes, self.drawn, generator),)
 
     def targets(self, split: Split) -> tuple[Tensor, ...]:
         """Return the pairs of the distortion objective, all of them."""
@@ -201,7 +248,7 @@ class Reconstruction(Task[ReconstructionConfig]):
     @torch.no_grad()
     def seconds_of_step(self, predictor: Predictor) -> tuple[float, float] | None:
         """Estimate the seconds of a step and of a validation from a few rows of their passes over all pairs."""
-        if self.num_nodes < LONG or self.config.objective == "distortion":
+        if self.num_nodes < LONG or self.config.objective == "distortion" or self.drawn is not None:
             return None
         points = predictor.embed(self.x, self.graph)
         squared = self.config.objective == "neighbours"
@@ -214,15 +261,19 @@ class Reconstruction(Task[ReconstructionConfig]):
         return short and self.config.objective != "distortion"
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
-        """Return the mAP."""
-        return metrics.mean_average_precision(prediction, self.neighbourhoods, space).double()
+        """Return the mAP; of some nodes where negatives are drawn."""
+        if self.drawn is not None and self.num_nodes > sampling.CHOOSERS:
+            return estimate_mean_average_precision(prediction, self.neighbourhoods, space, sampling.CHOOSERS).mean
+        return metrics.mean_average_precision(prediction, self.neighbourhoods.to(prediction.device), space).double()
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
-        """Return mAP and distortion."""
-        few = SOURCES if self.num_nodes > LARGE else None
-        stretch = metrics.distortion(prediction, self.neighbourhoods, space, scale=True, sources=few)
+        """Return mAP and distortion; on a large graph the mAP of some nodes with its margin, and no distortion."""
+        if self.num_nodes > sampling.EXACT:
+            return sampling.score(prediction, self.neighbourhoods, space)
+        few, graph = SOURCES if self.num_nodes > LARGE else None, self.neighbourhoods.to(prediction.device)
+        stretch = metrics.distortion(prediction, graph, space, scale=True, sources=few)
         return {
-            "map": float(metrics.mean_average_precision(prediction, self.neighbourhoods, space)),
+            "map": float(metrics.mean_average_precision(prediction, graph, space)),
             "distortion": float(stretch.average),
             "worst_distortion": float(stretch.worst),
         }
@@ -254,7 +305,8 @@ class Reconstruction(Task[ReconstructionConfig]):
 
     def scored_on(self) -> str:
         """Return what the scores are of."""
-        return "the graph that was embedded"
+        some = f", {sampling.JUDGES:,} of its nodes against all others" if self.num_nodes > sampling.EXACT else ""
+        return f"the graph that was embedded{some}"
 
     def outcome(self, value: str) -> str:
         """Say what the mAP means."""
@@ -268,7 +320,8 @@ class Reconstruction(Task[ReconstructionConfig]):
         weighted = getattr(self.data, "edge_weight", None) is not None and self.capabilities.graph == "matrix"
         weights = "weights of edges are used by convolutions alone: objective and score ask whether nodes are joined"
         missing = [f"no yardsticks: the graph has more than {LARGE:,} nodes"] if self.num_nodes > LARGE else []
-        return ([weights] if weighted else super().remarks()) + (missing if self.config.yardsticks else [])
+        drawn = sampling.remarks(self.drawn, self.num_nodes, self.config.blocks)
+        return ([weights] if weighted else super().remarks()) + (missing if self.config.yardsticks else []) + drawn
 
     def features_used(self) -> str:
         """Return which features the model sees, and how to use those of the data."""

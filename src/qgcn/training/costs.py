@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import torch
 
-from qgcn.training.loop import Trainer, Validation
+from qgcn.training.loop import Validation
 from qgcn.training.machine import peak_memory
+from qgcn.training.training import Training
 
 __all__ = ["Consent", "Cost", "Declined", "Pace", "estimate_cost", "measure_pace"]
 
@@ -67,7 +68,7 @@ class Pace:
         return epochs * self.epoch + -(-epochs // every) * self.validation
 
 
-def measure_pace(trainer: Trainer, report: Callable[[Validation], None], until: Callable[[], bool]) -> Pace | None:
+def measure_pace(trainer: Training, report: Callable[[Validation], None], until: Callable[[], bool]) -> Pace | None:
     """Time the next epochs, which are part of the training, and a validation; where a step takes long, a part of both.
 
     The first epochs do not count: what is computed for the first time may have to be compiled or laid out.
@@ -85,17 +86,18 @@ def measure_pace(trainer: Trainer, report: Callable[[Validation], None], until: 
         part = trainer.task.seconds_of_step(trainer.predictor)
     if part is not None and sum(part) > LONG:
         return Pace(*part)
-    every, seconds = trainer.eval_every, list[float]()
-    began, first = time.perf_counter(), trainer.epoch
+    every, seconds, taken_in_all = trainer.eval_every, list[float](), 0
+    began = time.perf_counter()
     while not trainer.finished:
         start = _clock(trainer.fabric.device)
-        trainer.run(report, until=lambda: True)
+        trainer.run(report, until=lambda: until() or True)
         taken = _clock(trainer.fabric.device) - start
+        taken_in_all += 1
         if until():
             return None
-        usual = every == 1 or trainer.keep or trainer.epoch % every  # the others have a validation in them
-        if usual and trainer.epoch - first > trainer.warm_epochs:
-            seconds.append(taken)
+        usual = every == 1 or trainer.keep or trainer.step or trainer.epoch % every  # the others have a validation in them
+        if usual and taken_in_all > trainer.warm_epochs:
+            seconds.append(taken * trainer.parts)
         if len(seconds) == EPOCHS or (seconds and time.perf_counter() - began > ENOUGH):
             break
     if trainer.finished or not seconds:
@@ -103,7 +105,7 @@ def measure_pace(trainer: Trainer, report: Callable[[Validation], None], until: 
     return Pace(statistics.median(seconds), 0.0 if every == 1 or trainer.keep else _validation_seconds(trainer))
 
 
-def estimate_cost(trainer: Trainer, pace: Pace, later: int = 0) -> Cost:
+def estimate_cost(trainer: Training, pace: Pace, later: int = 0) -> Cost:
     """Estimate what is left of a run.
 
     Args:
@@ -122,7 +124,7 @@ def estimate_cost(trainer: Trainer, pace: Pace, later: int = 0) -> Cost:
     return Cost(seconds, memory, config.epochs, len(trainer.seeds) + later, at_most)
 
 
-def _validation_seconds(trainer: Trainer) -> float:
+def _validation_seconds(trainer: Training) -> float:
     """Time a validation, not the first."""
     trainer.validation_scores()
     start = _clock(trainer.fabric.device)

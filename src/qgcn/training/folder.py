@@ -36,8 +36,9 @@ __all__ = ["RunFolder"]
 
 _LOCK = ".lock"
 _FOLDERS = ("checkpoints", "weights", "embeddings")
+_BLOCKS = "blocks"
 _FILES = ("config.yaml", "environment.json", "metrics.jsonl", "graph.npz", "split.safetensors", "results.json")
-_OF_SEEDS = re.compile(r"(refit-)?seeds?-[\d-]+(\.previous)?\.(safetensors|npz)")
+_OF_SEEDS = re.compile(r"((refit-)?seeds?-[\d-]+(\.previous)?\.(safetensors|npz)|seed-\d+-block-\d+-\d+\.safetensors)")
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}")
 
 
@@ -51,6 +52,7 @@ class RunFolder:
     ``environment.json``       versions, machine, number of threads; those it was resumed with, if others
     ``metrics.jsonl``          one line for each validation of each seed
     ``checkpoints/``           the last state of each group of seeds, and the one before it, safetensors
+    ``blocks/``                blocks of coordinates with their moments, where they are trained in blocks, safetensors
     ``weights/``               the best parameters of each seed, safetensors
     ``embeddings/``            the best embedding of each seed, with node ids, npz
     ``results.json``           the scores of each seed, mean and deviation, and of yardsticks; written last
@@ -71,6 +73,11 @@ class RunFolder:
     def holds_run(self) -> bool:
         """Whether there is a run."""
         return (self.path / "config.yaml").exists()
+
+    @property
+    def blocks(self) -> Path:
+        """Where blocks are written if coordinates are trained in blocks; the checkpoint says which belong together."""
+        return self.path / _BLOCKS
 
     @property
     def finished(self) -> bool:
@@ -158,12 +165,12 @@ class RunFolder:
                 raise FileExistsError(f"{self} is not empty; choose another folder")
 
     def _is_own(self, path: Path) -> bool:
-        if path.name in _FOLDERS:
+        if path.name in (*_FOLDERS, _BLOCKS):
             return path.is_dir() and not path.is_symlink() and all(_OF_SEEDS.fullmatch(_plain(each)) for each in path.iterdir())
         return _plain(path) in _FILES
 
     def _check_own_folders(self) -> None:
-        for name in _FOLDERS:
+        for name in (*_FOLDERS, _BLOCKS):
             if (self.path / name).is_symlink():
                 raise OSError(f"{self.path / name} is a link to another place, where nothing is written: put a folder there")
 
@@ -171,7 +178,7 @@ class RunFolder:
         """Remove all files of a run: the settings first, so that half a run is none."""
         for name in _FILES:
             (self.path / name).unlink(missing_ok=True)
-        for name in _FOLDERS:
+        for name in (*_FOLDERS, _BLOCKS):
             shutil.rmtree(self.path / name, ignore_errors=True)
 
     # --- settings, graph, split --------------------------------------------------------------------------------------

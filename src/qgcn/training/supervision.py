@@ -3,16 +3,22 @@
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from qgcn.progress import Progress
 from qgcn.training.costs import Consent, estimate_cost, measure_pace
-from qgcn.training.loop import Trainer, Validation
 from qgcn.training.machine import Stopped, StopSignals
 from qgcn.training.metrics_log import MetricsLog
+from qgcn.training.processes import LostProcess
+from qgcn.training.training import Training
+from qgcn.training.validations import Validation
 
 __all__ = ["Interrupted", "Supervisor"]
+
+
+ASK = 8
+"""Steps of an epoch after which processes ask each other whether to stop; after the last one they always do."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -39,13 +45,13 @@ class Supervisor:
         consent: Called with the cost of all trainings, once it is known.
     """
 
-    save: Callable[[Trainer], None]
+    save: Callable[[Training], None]
     checkpoint_seconds: float
     progress: Progress
     signals: StopSignals
     consent: Consent | None = None
 
-    def train(self, trainer: Trainer, log: MetricsLog | None, later: int = 0) -> None:
+    def train(self, trainer: Training, log: MetricsLog | None, later: int = 0) -> None:
         """Train to the end.
 
         Args:
@@ -59,7 +65,7 @@ class Supervisor:
         """
         stage = _stage(trainer)
         self.progress(stage, trainer.epoch, trainer.epochs)
-        saved = time.monotonic()
+        saved, stopping = time.monotonic(), False
 
         def report(found: Validation) -> None:
             if log is not None:
@@ -74,22 +80,33 @@ class Supervisor:
             if time.monotonic() - saved >= self.checkpoint_seconds:
                 self.save(trainer)
                 saved = time.monotonic()
-            return self.signals()
+            # all stop together; asking at every step would take longer than a short one
+            return asked() if alone or trainer.step % ASK == 0 else False
 
-        trainer.breakable = self.signals.heard_at_once
+        def asked() -> bool:
+            nonlocal stopping
+            stopping = trainer.processes.agree(self.signals())
+            return stopping
+
+        alone = trainer.processes.alone
+        trainer.breakable = self.signals.heard_at_once if alone else nullcontext
         try:
-            if not self.signals():
-                self._tell_cost(trainer, report, pause, later)
-            if not self.signals():
-                trainer.run(report, until=pause)
+            with trainer.processes.heard():
+                if alone and not asked():
+                    self._tell_cost(trainer, report, pause, later)
+                if not asked():
+                    trainer.run(report, until=pause)
         except Stopped:
-            pass  # within an epoch: the one before is saved
+            pass  # within a step: the one before is saved
+        except LostProcess:
+            self.save(trainer)  # as after the last step that all have taken
+            raise
         self.save(trainer)
-        if self.signals() and not trainer.finished:
+        if (stopping or self.signals()) and not trainer.finished:
             raise Interrupted(trainer.epoch)
 
     @contextmanager
-    def breakable(self, trainer: Trainer) -> Iterator[None]:
+    def breakable(self, trainer: Training) -> Iterator[None]:
         """Break off a block after a training when a signal comes; its work must be done again when the run is resumed.
 
         Raises:
@@ -101,7 +118,9 @@ class Supervisor:
         except Stopped:
             raise Interrupted(trainer.epoch) from None
 
-    def _tell_cost(self, trainer: Trainer, report: Callable[[Validation], None], until: Callable[[], bool], later: int) -> None:
+    def _tell_cost(
+        self, trainer: Training, report: Callable[[Validation], None], until: Callable[[], bool], later: int
+    ) -> None:
         """Estimate the cost of what is left of all trainings, the first time that there is one."""
         if self.consent is None or trainer.finished:
             return
@@ -112,7 +131,7 @@ class Supervisor:
                 consent(estimate_cost(trainer, pace, later))
 
 
-def _stage(trainer: Trainer) -> str:
+def _stage(trainer: Training) -> str:
     first, last = trainer.seeds[0], trainer.seeds[-1]
     seeds = f"seed {first}" if first == last else f"seeds {first}-{last}"
     return seeds if trainer.keep is None else f"refit of {seeds}"

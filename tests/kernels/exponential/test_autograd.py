@@ -55,6 +55,7 @@ def test_a_compiler_calls_the_fused_function_for_float32_and_one_beta_alone():
         (wide, -1.0, False),
     ):
         found = operations(lambda u, beta: expmap0(u, beta=beta, time_dim=3), points, beta)
+        fused = fused and torch.__version__ >= "2.13"  # compilers before it say that they export
         assert any("qgcn.exponential" in name for name in found) == fused
     with use_backend("eager"):
         assert not any("qgcn" in name for name in operations(lambda u: expmap0(u, beta=-1.0, time_dim=2), u))

@@ -90,6 +90,7 @@ def test_a_compiler_calls_the_fused_function_for_one_bias_and_the_plain_one_for_
     u, b, _ = (each.detach() for each in arguments())
     for bias, fused in ((b, True), (0.1 * u, False)):
         found = operations(lambda u, b: translate0(u, b, beta=-1.0, time_dim=3), u, bias)
+        fused = fused and torch.__version__ >= "2.13"  # compilers before it say that they export
         assert any("qgcn.translate" in name for name in found) == fused
 
 

@@ -23,7 +23,14 @@ def train(folder, **settings):
 @pytest.fixture(scope="module")
 def classified(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "blocks"
-    settings = {"task": "classification", "data": "stochastic-block", "space": "Q3,2", "seeds": 2, "epochs": 30}
+    settings = {
+        "task": "classification",
+        "data": "stochastic-block",
+        "space": "Q3,2",
+        "seeds": 2,
+        "epochs": 30,
+        "device": "cpu",
+    }
     return folder, train(folder, **settings)
 
 

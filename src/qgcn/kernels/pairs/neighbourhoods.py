@@ -109,6 +109,12 @@ class Neighbourhoods:
         start = torch.cat((degree.new_zeros(1), degree.cumsum(0))).cpu()
         return cls(source, target, degree, start)
 
+    def to(self, device: torch.device) -> "Neighbourhoods":
+        """Return the graph on a device, itself if it is there."""
+        if self.source.device == device:
+            return self
+        return Neighbourhoods(self.source.to(device), self.target.to(device), self.degree.to(device), self.start)
+
     @property
     def num_nodes(self) -> int:
         """Number of nodes, ``N``."""

@@ -12,7 +12,7 @@ from qgcn.kernels.metric import Metric
 from qgcn.kernels.pairs.energies import energies
 from qgcn.kernels.pairs.neighbourhoods import Neighbourhoods, check_on_manifold, check_pairs, check_points, graph_of
 
-__all__ = ["Denominator", "distortion_loss", "reconstruction_loss"]
+__all__ = ["Denominator", "distortion_loss", "reconstruction_loss", "temperature_of"]
 
 Denominator = Literal["negatives", "others", "paper"]
 """The terms an edge is weighed against; see :func:`reconstruction_loss`."""
@@ -83,7 +83,7 @@ def reconstruction_loss(
     if isinstance(edge_index, Tensor):
         check_on_manifold(x, manifold)
     graph = graph_of(edge_index, x)
-    tau = _temperature(temperature, x)
+    tau = temperature_of(temperature, x)
     x = x.as_subclass(Tensor)  # slices of a geoopt.ManifoldParameter would carry its manifold along
     log_sum, energy = energies(x, graph, manifold, tau, squared=squared, others=denominator == "others", group=group)
     margin = torch.addcmul(log_sum.index_select(0, graph.source), tau, energy)
@@ -132,7 +132,8 @@ def distortion_loss(x: Tensor, pairs: Tensor, graph_distance: Tensor, manifold: 
     return (ratio - 1).abs().mean()
 
 
-def _temperature(temperature: Any, x: Tensor) -> Tensor:
+def temperature_of(temperature: Any, x: Tensor) -> Tensor:
+    """Return a temperature as a scalar tensor of the type of the points; raise if it is none."""
     if isinstance(temperature, Tensor):
         if temperature.numel() != 1:
             raise ValueError(f"temperature must have one element, got shape {tuple(temperature.shape)}")

@@ -14,24 +14,36 @@ __all__ = ["average_precision"]
 
 
 @torch.no_grad()
-def average_precision(x: Tensor, graph: Neighbourhoods, manifold: Metric, *, chunk: int | None = None) -> Tensor:
+def average_precision(
+    x: Tensor, graph: Neighbourhoods, manifold: Metric, *, chunk: int | None = None, count: int | None = None
+) -> Tensor:
     """Return the average precision of each node, float64, shape ``(N,)``; 0 for a node without neighbours.
 
     See :func:`qgcn.metrics.mean_average_precision`, which is its mean.
+
+    Args:
+        x: Points, shape ``(N, d)``.
+        graph: The neighbours.
+        manifold: The space.
+        chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
+        count: Take the first nodes alone, so many of them.
     """
+    count = len(x) if count is None else count
     x = x.as_subclass(Tensor).detach()
     rows = rows_at_once(graph.num_nodes, chunk)
     factors = factors_of(manifold)
     if choose(x, manifold, factors).name == "native" and factors is not None:
         points = Points.of(x, sizes_of(factors, x), layout_of(factors))
-        result = cpu.average_precision(points, graph.start, graph.target, range(len(x)))
+        result = cpu.average_precision(points, graph.start, graph.target, range(count))
         check_distances(result)
         return result
     parts = []
     for part in graph.chunks(rows):
+        if part.first >= count:
+            break
         if part.edges.start < part.edges.stop:
             dist = distances_from(x, range(part.first, part.first + part.rows), manifold)
             parts.append(reference.average_precision(dist, graph, part))
         else:
             parts.append(torch.zeros(part.rows, dtype=torch.float64, device=x.device))
-    return torch.cat(parts)
+    return torch.cat(parts)[:count]

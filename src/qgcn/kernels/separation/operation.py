@@ -12,12 +12,8 @@ __all__ = ["most_coordinates_traced"]
 
 
 def most_coordinates_traced() -> int:
-    """Return how many coordinates a point may have for a compiler to call the operation; 0 if it is not available.
-
-    PyTorch 2.11 loses the gradient of an operation that a function with a gradient of its own calls.
-    """
-    available = torch.__version__ >= "2.13" and forced() in (None, "native") and cpu.obstacle() is None
-    return cpu.MOST_COORDINATES if available else 0
+    """Return how many coordinates a point may have for a compiler to call the operation; 0 if it is not available."""
+    return cpu.MOST_COORDINATES if forced() in (None, "native") and cpu.obstacle() is None else 0
 
 
 _LIBRARY: Final = torch.library.Library("qgcn", "FRAGMENT")

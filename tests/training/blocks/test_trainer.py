@@ -1,0 +1,160 @@
+"""Runs in blocks: the same on disk, in memory, resumed at any step, and after their process was killed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from torch_geometric.data import Data
+
+from qgcn import data, load_run
+from qgcn.seals import Damaged
+from qgcn.tasks import Config
+from qgcn.training import Run
+from qgcn.training.blocks import BlockEngine
+from qgcn.training.supervision import Interrupted
+
+SETTINGS = {
+    **{"task": "reconstruction", "data": "ring-of-trees", "space": "Q2,2", "blocks": 3, "negatives": "32"},
+    **{"epochs": 12, "eval_every": 4, "lr": 0.05, "yardsticks": False, "checkpoint_seconds": 0.0},
+}
+
+
+def run(folder, **settings):
+    graph = Data(edge_index=data.ring_of_trees(6, 2, 2), num_nodes=42)
+    return Run.start(Config.checked(SETTINGS | settings), folder, graph)
+
+
+def same(one, two):
+    assert torch.equal(one.embedding(0).points, two.embedding(0).points)
+    assert one.results == two.results
+    mine, theirs = one.weights(0)[0], two.weights(0)[0]
+    assert all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def test_memory_disk_and_no_folder_are_the_same_run(tmp_path):
+    runs = [run(None), run(tmp_path / "memory"), run(tmp_path / "disk", store="disk")]
+    for each in runs:
+        each.train()
+    same(runs[0], runs[1])
+    same(runs[0], runs[2])
+    back = load_run(tmp_path / "disk")
+    same(back, runs[0])
+    points = back.predictor(0).embed(back.task.x, back.task.graph)
+    torch.testing.assert_close(points, runs[0].embedding(0).points)
+
+
+@pytest.mark.parametrize("store", ["memory", "disk"])
+def test_a_run_stopped_after_any_step_goes_on_as_if_it_had_not_been(tmp_path, store, monkeypatch):
+    whole = run(None)
+    whole.train()
+    stops, steps, plain = 0, 0, BlockEngine.step
+
+    def step(self, *arguments):
+        nonlocal steps
+        found, steps = plain(self, *arguments), steps + 1
+        if steps % 7 == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return found
+
+    monkeypatch.setattr(BlockEngine, "step", step)
+    found = run(tmp_path / "run", store=store)
+    while not found.results:
+        try:
+            found.train()
+        except Interrupted:
+            stops += 1
+            found = load_run(tmp_path / "run")
+    assert stops == 12 * 6 // 7
+    same(found, whole)
+
+
+def test_a_killed_process_loses_nothing_but_time(tmp_path):
+    """Processes are killed at random moments, in the middle of a step or of writing a block."""
+    whole = run(None, epochs=150, eval_every=50)
+    whole.train()
+    graph = tmp_path / "graph.csv"
+    edges = whole.data.edge_index
+    graph.write_text("\n".join(f"{a},{b}" for a, b in edges.T.tolist() if a < b))
+    folder = tmp_path / "run"
+    flags = [
+        f"--{name.replace('_', '-')}={value}" for name, value in SETTINGS.items() if name not in ("task", "data", "yardsticks")
+    ]
+    more = ["--epochs=150", "--eval-every=50", "--store=disk", "--no-yardsticks", "--out", str(folder), "--yes"]
+    train = ["train", "reconstruction", "--data", str(graph), *flags, *more]
+    chance, kills = random.Random(0), 0  # noqa: S311  # moments, no secrets
+    for attempt in range(5):
+        # a run that was killed while it began is begun again
+        command = ["resume", str(folder)] if (folder / "config.yaml").exists() else train
+        process = subprocess.Popen(
+            [sys.executable, "-m", "qgcn", *command],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.DEVNULL,
+        )
+        if attempt == 4:
+            assert process.wait(timeout=300) == 0
+            break
+        last, deadline = _last(folder), time.monotonic() + 120
+        while _last(folder) == last and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(chance.random() * 0.7)
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        process.wait()
+    assert kills >= 3
+    back = load_run(folder)
+    assert torch.equal(back.embedding(0).points, whole.embedding(0).points)
+    assert back.results[0]["test"] == whole.results[0]["test"]
+    assert back.results[0]["best_epoch"] == whole.results[0]["best_epoch"]
+
+
+def _last(folder):
+    path = folder / "checkpoints" / "seed-0.safetensors"
+    return path.stat().st_mtime_ns if path.exists() else None
+
+
+def test_a_damaged_block_is_said_in_one_line(tmp_path):
+    stopped = run(tmp_path / "run", epochs=8)
+    stopped.train()
+    (tmp_path / "run" / "results.json").unlink()
+    for path in (tmp_path / "run" / "weights").iterdir():
+        path.unlink()
+    for path in (tmp_path / "run" / "blocks").iterdir():
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+    with pytest.raises(Damaged, match="does not match its checksum"):
+        load_run(tmp_path / "run").train()
+
+
+def test_settings_that_do_not_go_together_are_refused():
+    for settings, message in (
+        ({"negatives": "exact"}, "blocks draw their negatives"),
+        ({"objective": "paper"}, "blocks are for the objective neighbours alone, got paper"),
+        ({"model": "qgcn"}, "blocks are for models that learn coordinates of nodes, such as shallow, got qgcn"),
+        ({"blocks": 1, "store": "disk"}, "store has no effect without blocks"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Config.checked(SETTINGS | settings)
+    with pytest.raises(ValueError, match="blocks must be at most the number of nodes, 42, got 43"):
+        run(None, blocks=43)
+    with pytest.raises(ValueError, match="store disk needs a folder"):
+        run(None, store="disk").train()
+
+
+def test_the_cost_is_estimated_from_the_first_steps():
+    told = []
+    run(None, epochs=40).train(consent=told.append)
+    assert len(told) == 1
+    assert told[0].epochs == 40
+
+
+def test_blocks_learn_the_graph_because_groups_change():
+    """With the same three groups in every epoch mAP stays below 0.8: most nodes never meet most others as negatives."""
+    graph = Data(edge_index=data.ring_of_trees(8, 2, 3), num_nodes=120)
+    settings = {"space": "H4", "epochs": 80, "lr": 0.02, "negatives": "40", "eval_every": 40}
+    made = Run.start(Config.checked(SETTINGS | settings), None, graph)
+    assert made.train()["map"][0] > 0.97
