@@ -45,6 +45,16 @@ def test_reverses_are_those_of_held_out_edges_that_are_none():
     assert len(without["test_negative"] & {(b, a) for a, b in without["test"]}) < 20
 
 
+def test_no_negative_is_there_twice_where_few_are_left():
+    """Reverses and drawn pairs share the few pairs that are no edges."""
+    for seed in range(20):
+        keys = torch.randperm(81, generator=torch.Generator().manual_seed(seed))
+        keys = keys[keys // 9 != keys % 9][:44].sort().values
+        split = split_directed(torch.stack((keys // 9, keys % 9)), 9, val=0.2, test=0.3, reverses=0.4, seed=seed)
+        found = sets(split)
+        assert sum(len(pairs) for pairs in found.values()) == 44 + 8 + 13
+
+
 def test_negatives_are_spread_evenly():
     """Sources and targets of drawn negatives have the mean of uniform numbers."""
     drawn = torch.cat([split_directed(edges(), NODES, val=0.3, test=0.3, seed=k)["test_negative"] for k in range(40)], dim=1)

@@ -63,9 +63,19 @@ def test_paths_in_blocks_are_paths():
 
 
 def test_singular_vectors_give_the_matrix_back():
-    pairs = np.stack(np.divmod(np.arange(36), 6))
-    found = yardstick_scores("truncated SVD", EDGES, 6, pairs).reshape(6, 6)
-    matrix = np.zeros((6, 6))
+    """The matrix has rank 3; of 24 nodes 6 vectors are taken."""
+    pairs = np.stack(np.divmod(np.arange(576), 24))
+    found = yardstick_scores("truncated SVD", EDGES, 24, pairs).reshape(24, 24)
+    matrix = np.zeros((24, 24))
     matrix[tuple(EDGES)] = 1
     np.testing.assert_allclose(found, matrix, atol=1e-8)
-    assert yardstick_scores("truncated SVD", EDGES[:, :0], 6, pairs).tolist() == [0.0] * 36
+    assert yardstick_scores("truncated SVD", EDGES[:, :0], 24, pairs).tolist() == [0.0] * 576
+    assert yardstick_scores("truncated SVD", EDGES[:, :1], 2, pairs[:, :1]).tolist() == [0.0]
+
+
+def test_singular_vectors_are_the_same_every_time():
+    rng = np.random.default_rng(0)
+    edges, pairs = rng.integers(60, size=(2, 300)), rng.integers(60, size=(2, 50))
+    first, second = (yardstick_scores("truncated SVD", edges, 60, pairs) for _ in range(2))
+    np.testing.assert_allclose(first, second, rtol=1e-9)
+    assert np.abs(first).max() > 0.01

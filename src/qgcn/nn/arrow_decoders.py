@@ -15,7 +15,6 @@ from torch.nn.functional import logsigmoid
 from qgcn.manifolds import Space
 from qgcn.nn.pair_decoders import PairDecoder, metric_signs
 from qgcn.nn.pair_networks import rows_of_pairs, small_network
-from qgcn.numerics import at_least_tiny
 
 __all__ = [
     "ARROW_DECODERS",
@@ -233,9 +232,9 @@ class TripleFermiDirac(ArrowDecoder):
         boundary, soft, slow, backward, most = self.values
         lapse = (second - first).squeeze(-1) * (-slow).exp()
         near = logsigmoid((boundary - interval) * (-soft).exp())
-        # below 0, however sure all three are: a probability of 1 has no logit
+        # never near 0, where a probability has no logit: of the last two factors one is at most a half
         log_p = logsigmoid(most) + (near + logsigmoid(lapse) + logsigmoid(-backward.sigmoid() * lapse)) / 3
-        logits: Tensor = log_p - at_least_tiny(-torch.expm1(log_p)).log()
+        logits: Tensor = log_p - (-torch.expm1(log_p)).log()
         return logits
 
     def of_nodes(self, u: Tensor) -> Tensor:
