@@ -31,8 +31,6 @@ class Capabilities:
         graph: Form in which it reads the graph: a ``matrix`` of adjacency, ``edges`` without weights, or ``none``.
         sparse_features: Whether features may be a sparse matrix.
         hops: Number of aggregations, if what it computes of some nodes can be had from what those see of the graph.
-        reach: Number of aggregations that the output of a node depends on; ``None`` if it depends on all nodes, or that is not
-            known: there are no mini-batches then.
         batchable: Whether several seeds can be trained as one batch: ``torch.vmap`` knows every operation,
             and it does not change with time.
         keyed: Whether all its randomness is keyed; otherwise it draws from PyTorch's global generator.
@@ -41,18 +39,20 @@ class Capabilities:
             a task may replace by one of its own.
         classifies: Whether its last layer can be the classifier itself.
         learns_nodes: Whether it learns coordinates of the nodes alone, and neither reads features nor a graph.
+        reach: Number of aggregations that the output of a node depends on; ``None`` if it depends on all nodes, or that is not
+            known: there are no mini-batches then.
     """
 
     graph: Literal["matrix", "edges", "none"] = "matrix"
     sparse_features: bool = True
     hops: int | None = None
-    reach: int | None = None
     batchable: bool = True
     keyed: bool = True
     recordable: bool = False
     stacked: bool = False
     classifies: bool = False
     learns_nodes: bool = False
+    reach: int | None = None
 
 
 class Encoder(nn.Module, ABC):

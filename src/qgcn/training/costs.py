@@ -17,6 +17,8 @@ EPOCHS = 5
 """Epochs that are timed: one may be held up by something else on the machine, but not most of them."""
 ENOUGH = 2.0
 """Seconds after which an estimate is made from the epochs there are."""
+STEPS = 12
+"""Steps that are timed instead where an epoch has more than these."""
 LONG = 0.5
 """Seconds of a step and a validation that are not waited for, but estimated from a part of each."""
 
@@ -85,6 +87,8 @@ def measure_pace(trainer: Trainer, report: Callable[[Validation], None], until: 
         part = trainer.task.seconds_of_step(trainer.predictor)
     if part is not None and sum(part) > LONG:
         return Pace(*part)
+    if len(trainer.task.loader) > STEPS:
+        return _pace_of_steps(trainer, report, until)
     every, seconds = trainer.eval_every, list[float]()
     began, first = time.perf_counter(), trainer.epoch
     while not trainer.finished:
@@ -101,6 +105,21 @@ def measure_pace(trainer: Trainer, report: Callable[[Validation], None], until: 
     if trainer.finished or not seconds:
         return None
     return Pace(statistics.median(seconds), 0.0 if every == 1 or trainer.keep else _validation_seconds(trainer))
+
+
+def _pace_of_steps(trainer: Trainer, report: Callable[[Validation], None], until: Callable[[], bool]) -> Pace | None:
+    """Time some steps of an epoch that has many, and a validation; the first two do not count."""
+    seconds, began = list[float](), time.perf_counter()
+    while not trainer.finished and len(seconds) < STEPS and (len(seconds) < 3 or time.perf_counter() - began < ENOUGH):
+        start = _clock(trainer.fabric.device)
+        trainer.run(report, until=lambda: True)
+        if trainer.step:  # otherwise there was the end of an epoch in it
+            seconds.append(_clock(trainer.fabric.device) - start)
+        if until():
+            return None
+    if len(seconds) < 3:
+        return None
+    return Pace(statistics.median(seconds[2:]) * len(trainer.task.loader), _validation_seconds(trainer))
 
 
 def estimate_cost(trainer: Trainer, pace: Pace, later: int = 0) -> Cost:
