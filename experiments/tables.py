@@ -65,6 +65,11 @@ def lines_of(name: str) -> list[Line]:
     return [json.loads(line) for line in (RESULTS / f"{name}.jsonl").read_text().splitlines()]
 
 
+def lines_if_measured(name: str) -> list[Line]:
+    """Return the lines of what may not have been measured yet."""
+    return lines_of(name) if (RESULTS / f"{name}.jsonl").is_file() else []
+
+
 def printed(print_table: Callable[[], None]) -> str:
     """Return what a function prints."""
     with redirect_stdout(io.StringIO()) as text:
@@ -119,7 +124,7 @@ def objective() -> str:
 
 def wordnet() -> str:
     """WordNet's nouns, if they were measured."""
-    lines = lines_of("wordnet") if (RESULTS / "wordnet.jsonl").is_file() else []
+    lines = lines_if_measured("wordnet")
     rows = [[line["space"], f"{line['map']:.5f}", f"{line['seconds']:.0f} s"] for line in lines]
     return markdown(["space", "mAP", "training, evaluations included"], rows or [["H10", "—", "—"], ["Q8,2", "—", "—"]])
 
@@ -127,7 +132,7 @@ def wordnet() -> str:
 def negatives() -> str:
     """Drawn negatives and all pairs at the same time."""
     rows = []
-    for line in lines_of("negatives"):
+    for line in lines_if_measured("negatives"):
         about = [f"{line['nodes']:,}", line["space"], "one H200" if line["device"] == "cuda" else "one thread of a CPU"]
         step = f"{1000 * line['step']:,.0f} ms" if line["step"] < 10 else f"{line['step']:.1f} s"
         drawn = "all pairs" if line["negatives"] == "exact" else f"{int(line['negatives']):,}"
@@ -138,7 +143,7 @@ def negatives() -> str:
 def block_epochs() -> str:
     """An epoch in blocks."""
     rows = []
-    for line in lines_of("blocks"):
+    for line in lines_if_measured("blocks"):
         place = "one H200" if line["device"] == "cuda" else f"{line['threads']} thread{'s' if line['threads'] > 1 else ''}"
         about = [f"{line['nodes']:,}", f"{line['edges']:,}", place, line["store"], f"{line['negatives']:,}"]
         spent = line["seconds"] if line["device"] == "cuda" else line["cpu_seconds"]

@@ -58,6 +58,8 @@ class Trainer:
         self.epoch = 0
         self.step = 0
         """Steps of the epoch that are done."""
+        self.parts = len(task.loader)
+        """Number of steps of an epoch, after each of which training can be asked to stop."""
         self.processes = Processes(fabric)
         self._whole = task.shares_rows or self.processes.alone  # each process has the whole gradient
         self.breakable: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -90,11 +92,6 @@ class Trainer:
         self._backlog = Backlog(device)
         self.optimiser = build_optimiser(self.parameters, self._roles, self.config, recorded=self._static)
         self.seconds = 0.0
-
-    @property
-    def parts(self) -> int:
-        """Number of steps of an epoch, after each of which training can be asked to stop."""
-        return len(self.task.loader)
 
     @property
     def eval_every(self) -> int:
