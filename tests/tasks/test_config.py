@@ -63,7 +63,7 @@ def test_config_survives_yaml(tmp_path):
         ({"task": "reconstruction", "split": "s.csv"}, "split in c.yaml is a setting of classification and links, not of rec"),
         (
             {"task": "reconstruction", "val": 0.3},
-            "val in c.yaml is a setting of classification, entailment and links, not of reconstruction",
+            "val in c.yaml is a setting of classification, directed-links, entailment and links, not of reconstruction",
         ),
         ({"convolve": 0.1}, "the key 'convolve' in c.yaml is gone, coordinates are not smoothed"),
     ],
