@@ -43,6 +43,7 @@ bench: $(INSTALLED)  ## Measure speed and accuracy
 	$(BIN)/python benchmarks/network.py --scaling
 	$(BIN)/python benchmarks/network.py --seeds cora
 	$(BIN)/python benchmarks/network.py --seeds pubmed
+	$(BIN)/python benchmarks/sampler.py
 	$(BIN)/python benchmarks/reconstruction.py
 	$(BIN)/python benchmarks/analysis.py
 

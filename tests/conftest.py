@@ -1,5 +1,7 @@
 import os
+import socket
 
+import pytest
 import torch
 from hypothesis import settings
 
@@ -11,3 +13,11 @@ torch.set_num_threads(1)  # tests run in two processes on two cores
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=30, print_blob=True)
 settings.register_profile("search", deadline=None, max_examples=300)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture
+def free_port():
+    """Return the number of a port that nobody listens at, as text."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])

@@ -29,6 +29,7 @@ __all__ = [
     "save_tensors",
     "scratch_folder",
     "tensor_bytes",
+    "tensors_from",
     "write_atomically",
     "write_bytes",
     "write_json",
@@ -222,7 +223,19 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         OSError: The file cannot be read.
         Damaged: It is not as it was written.
     """
-    content = read_sealed(path)
+    return tensors_from(read_sealed(path), path)
+
+
+def tensors_from(content: bytes, path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return what :func:`tensor_bytes` was given.
+
+    Args:
+        content: What it returned.
+        path: Where that comes from.
+
+    Raises:
+        Damaged: It is not what that returned.
+    """
     try:
         tensors = load(content)
         about = json.loads(json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]["about"])

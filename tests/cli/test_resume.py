@@ -21,6 +21,9 @@ NOISY = {
     "batch": DATA
     | {"task": "classification", "space": "Q5,2", "seeds": 3, "patience": 60}
     | {"epochs": 120, "schedule": "cosine", "clip": 0.5},
+    "mini": DATA
+    | {"task": "links", "space": "Q3,2", "eval_every": 1, "epochs": 16, "batch_size": 128, "fanout": "3"}
+    | {"negative_sampling": "degree", "checkpoint_seconds": 0.0, "seeds": 2},
     "gcn": DATA | {"task": "links", "model": "gcn", "space": "E8", "seeds": 2, "eval_every": 3, "epochs": 90},
 }
 
@@ -70,7 +73,7 @@ def with_fault(here, *words):
     )
 
 
-@pytest.mark.parametrize(("name", "kills"), [("batch", 3), ("gcn", 1)])
+@pytest.mark.parametrize(("name", "kills"), [("batch", 3), ("gcn", 1), ("mini", 2)])
 def test_a_run_killed_at_any_moment_ends_as_if_it_had_not_been(here, command, whole, name, kills):
     """A process kills itself after some validations of its own: it cannot be done before it is killed."""
     validations, broken = lines(whole[name] / "metrics.jsonl") // NOISY[name]["seeds"], here / "broken"

@@ -36,14 +36,19 @@ def test_checksums_are_those_of_the_data_folder():
     sums = dict(reversed(line.split()) for line in (ROOT / "SHA256SUMS").read_text().splitlines())
     for entry in CATALOGUE.values():
         for file, checksum in entry.files.items():
-            assert sums[f"./{entry.name}/{file}"] == checksum
+            assert sums[f"./{entry.folder}/{file}"] == checksum
 
 
 def test_datasets_lists_each_name_once_and_generated_graphs_last(tmp_path):
     entries = datasets(tmp_path)
     assert [entry.name for entry in entries] == [*CATALOGUE, *GENERATORS]
     assert [entry.name for entry in entries if entry.local] == list(GENERATORS)
-    assert [entry.name for entry in entries if entry.directed] == ["wordnet-nouns", "wordnet-entailment"]
+    assert [entry.name for entry in entries if entry.directed] == [
+        "wordnet-nouns",
+        "wordnet-entailment",
+        "cora-ml",
+        "citeseer-directed",
+    ]
 
 
 def test_a_data_set_is_local_once_all_its_files_are_there(tmp_path):

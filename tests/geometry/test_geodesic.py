@@ -348,3 +348,34 @@ def test_logmap_errs_by_no_more_than_eight_ulps_of_the_points_make_far_out(s, t,
             others = [oracle.logmap(c[k], d[k], one, t) for c, d in neighbours]
             moved = max(oracle.relative_error(other, truth) for other in others if other is not None)
             assert oracle.relative_error(found[k], truth) <= 8 * moved + 4 * torch.finfo(dtype).eps, (separation, k)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("separation", [1e-3, 0.3, 2.0])
+@pytest.mark.parametrize("radius", [1.5, 5.0])
+@pytest.mark.parametrize(("s", "t"), [(1, 1), (7, 3), (3, 7), (0, 16)])
+def test_squared_chord_is_accurate(s, t, radius, separation, dtype):
+    """Against mpmath at the same rounded points, which the difference of coordinates loses."""
+    x, y, _ = pairs_at_separation(12, s, t, -0.7, radius, separation, dtype)
+    truths = []
+    for a, b in zip(*map(oracle.vectors, (x, y)), strict=True):
+        a, b = (oracle.project(each, oracle.mp.mpf(torch.tensor(0.7, dtype=dtype).item()), t) for each in (a, b))
+        gap = oracle.add(a, b, -1)
+        truths.append(oracle.inner(gap, gap, t))
+    found = geometry.squared_chord(x, y, beta=torch.tensor(-0.7, dtype=torch.float64), time_dim=t)
+    assert oracle.worst_error(found, truths) < 2 * PROMISED[dtype]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("s", "t"), SIGNATURES)
+def test_squared_chord_is_symmetric_and_that_of_any_two_points(s, t, dtype):
+    form = {"beta": -1.3, "time_dim": t}
+    x, y = (geometry.sample((200, s + t), std=1.0, dtype=dtype, generator=generator(k), **form) for k in (0, 1))
+    found = geometry.squared_chord(x, y, **form)
+    torch.testing.assert_close(found, geometry.squared_chord(y, x, **form), rtol=1e-3, atol=1e-4)
+    gap = (x - y).double()
+    torch.testing.assert_close(found.double(), geometry.inner(gap, gap, time_dim=t), rtol=1e-3, atol=1e-3)
+    connected = geometry.is_connected(x, y, **form)
+    assert torch.equal(found > -4 * 1.3, connected) or ((found + 4 * 1.3).abs() < 1e-3).any()
+    x.requires_grad_()
+    assert torch.autograd.grad(geometry.squared_chord(x, y, **form).sum(), x)[0].isfinite().all()

@@ -85,3 +85,73 @@ def test_not_everything_can_be_dropped(option):
     for share in (1, 1.5, -0.1):
         with pytest.raises(ValueError, match=option):
             Propagation.options_type(**{option: share})
+
+
+ARROWS = torch.tensor([[0, 0, 1, 3], [1, 2, 2, 1]])
+
+
+def directed(along, space="E4"):
+    torch.manual_seed(0)
+    network = build("propagation", 6, space, steps=2, along=along)
+    with torch.no_grad():
+        network.gains.mul_(torch.linspace(0.5, 1.5, network.gains.numel()).reshape(network.gains.shape))
+    return network
+
+
+def stepwise(network, step):
+    """Return the sum of steps on dense matrices, which along and against the arrows are given to a step."""
+    graph = Adjacency.of(ARROWS, 4)
+    along, against = (each.to_dense() for each in graph.arrows)
+    torch.testing.assert_close(against, along.t())
+    u = network.linear.from_tangent(features())
+    for gain in network.gains:
+        u = (u + step(u, gain, along, against)) / 2
+    torch.testing.assert_close(network.tangent(features(), graph), network.space.fold0(u), rtol=1e-4, atol=1e-5)
+
+
+def test_against_the_arrows():
+    stepwise(directed("against"), lambda u, gain, _, against: gain[0] * (against @ u))
+
+
+def test_both_ways_in_a_learned_mix():
+    stepwise(directed("both"), lambda u, gain, along, against: gain[0] * (along @ u) + gain[1] * (against @ u))
+
+
+@pytest.mark.parametrize("space", ["E4", "H4", "Q3,2"])
+def test_sources_and_targets_alternate(space):
+    """A source takes from the targets that it points at, a target from the sources that point at it."""
+    first = 0 if space == "E4" else 1
+
+    def step(u, gain, along, against):
+        a, b = u[:, first : first + 2], u[:, first + 2 :]
+        more = torch.cat((gain[0] * (against @ b), gain[1] * (along @ a)), dim=1)
+        return torch.cat((torch.zeros(4, first), more), dim=1)
+
+    stepwise(directed("alternating", space), step)
+
+
+def test_phases_are_complex_numbers():
+    def step(u, gain, along, against):
+        z, turn = torch.complex(u[:, :2], u[:, 2:]), torch.polar(torch.tensor(1.0), gain[1])
+        more = gain[0] / 2 * (turn * torch.complex(along @ z.real, along @ z.imag))
+        more = more + gain[0] / 2 * (turn.conj() * torch.complex(against @ z.real, against @ z.imag))
+        return torch.cat((more.real, more.imag), dim=1)
+
+    stepwise(directed("phases"), step)
+
+
+def test_nothing_comes_to_a_coordinate_that_is_left_over():
+    network = directed("alternating", "E5")
+    found = network.tangent(features(), Adjacency.of(ARROWS, 4))
+    torch.testing.assert_close(found[:, 4], network.linear.from_tangent(features())[:, 4] / 4)  # two steps without news
+
+
+def test_it_tells_arrows_from_their_reverses_if_asked_to():
+    model = find_model("propagation", "E4")
+    space = Propagation(6, "E4").space
+    assert not model.capabilities(space, {}).directed
+    assert model.capabilities(space, {"along": "both"}).directed
+    graph, back = Adjacency.of(ARROWS, 4), Adjacency.of(ARROWS.flip(0), 4)
+    for along in ("against", "both", "alternating", "phases"):
+        network = directed(along)
+        assert not torch.allclose(network(features(), graph), network(features(), back))

@@ -1,12 +1,13 @@
 """Features: checked, normalised, extended, laid out."""
 
+import numpy as np
 import pytest
 import torch
 
 from cases import problem
 from cases import two_communities as graph
 from qgcn.nn import SparseMatrix
-from qgcn.tasks import NodeClassification
+from qgcn.tasks import NodeClassification, features
 from qgcn.tasks.features import SPARSE_BELOW, check_features, extended, laid_out, normalize_rows
 from tolerance import DTYPES
 
@@ -81,3 +82,17 @@ def test_one_hot_features_are_not_made_dense_without_end():
     with pytest.raises(ValueError, match=r"those of shape \(40000, 40000\) would take 6 GiB: take a model such as qgcn"):
         laid_out(identity, sparse=False)
     assert laid_out(identity, sparse=True).shape == (40_000, 40_000)
+
+
+def test_features_of_a_file_that_is_mapped_are_used_where_they_lie(tmp_path, monkeypatch):
+    """Of all that is made of them on the way, nothing is as large as they are."""
+    monkeypatch.setattr(features, "AT_ONCE", 300)
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(24, 50)).astype(np.float32))
+    x = torch.from_numpy(np.load(tmp_path / "x.npy", mmap_mode="c"))
+    data = graph()
+    data.x = x
+    task = problem(NodeClassification, data, space="Q3,2", batch_size=5, fanout="2")
+    assert task.x.data_ptr() == x.data_ptr()
+    x[13, 7] = torch.inf
+    with pytest.raises(ValueError, match="features must be finite, but feature 7 of node 13 is inf"):
+        problem(NodeClassification, data, space="Q3,2")

@@ -32,3 +32,14 @@ def test_a_part_of_a_split_has_its_name_type_and_shape():
         check_part(split, "val_mask", torch.bool, (4,))
     with pytest.raises(ValueError, match=r"^the split has float32 in \(3, 2\) for start, expected bool in \(3, \*\)$"):
         check_part(split, "start", torch.bool, (3, None))
+
+
+def test_edges_are_turned_as_asked_for():
+    inputs = Inputs(torch.tensor([[0, 1, 0], [1, 0, 2]]), torch.ones(3), torch.eye(3), 3)
+    assert inputs.turned("forward") is inputs
+    assert inputs.turned("backward").edges.tolist() == [[1, 0, 2], [0, 1, 0]]
+    both = inputs.turned("both")
+    assert both.edges.tolist() == [[0, 0, 1, 2], [1, 2, 0, 0]]
+    assert both.weights is None
+    assert both.oriented is inputs is inputs.oriented
+    assert inputs.turned("both") is both

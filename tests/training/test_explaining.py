@@ -190,3 +190,9 @@ def test_pairs_that_are_none_or_not_scored_are_refused():
         run.explain("n2", "n2")
     with pytest.raises(ValueError, match="no node 'n99'"):
         run.explain("n2", "n99")
+
+
+def test_a_model_that_multiplies_with_the_graph_says_so():
+    run = trained(model="propagation", epochs=1)
+    with pytest.raises(ValueError, match="the model propagation multiplies with the graph"):
+        run.explain(run.node_ids[0])

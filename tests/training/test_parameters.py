@@ -7,7 +7,7 @@ from torch import nn
 from qgcn import parse_space
 from qgcn.models import build
 from qgcn.training import Config
-from qgcn.training.parameters import build_optimiser, clip_gradients, parameter_roles
+from qgcn.training.parameters import build_optimiser, clip_gradients, parameter_roles, schedule_rates
 
 
 class Owner(nn.Module):
@@ -94,3 +94,21 @@ def test_clip_is_that_of_torch_for_each_model(models, most):
         torch.nn.utils.clip_grad_norm_(twins, most)
         for parameter, twin in zip(parameters, twins, strict=True):
             torch.testing.assert_close(parameter.grad if models is None else parameter.grad[index], twin.grad)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_rates_fall_along_a_cosine_where_they_are_kept(recorded):
+    config = Config.checked(
+        {"task": "links", "data": "cycle", "epochs": 8, "schedule": "cosine", "lr": 0.5, "weight_decay": 0.1}
+    )
+    parameters = {"a": torch.zeros(2, requires_grad=True), "b": torch.zeros(2, requires_grad=True)}
+    optimiser = build_optimiser(parameters, {"a": "weight", "b": "curvature"}, config)
+    if recorded:  # as on a GPU
+        for group in optimiser.param_groups:
+            group["lr"] = torch.tensor(group["lr"])
+    kept = [group["lr"] for group in optimiser.param_groups]
+    for epoch, factor in ((0, 1), (4, 0.5), (8, 0)):
+        schedule_rates(optimiser, config, epoch)
+        rates = [group["lr"] for group in optimiser.param_groups]
+        assert [float(rate) for rate in rates] == pytest.approx([0.5 * factor, config.curvature_lr * factor])
+        assert not recorded or all(one is other for one, other in zip(rates, kept, strict=True))

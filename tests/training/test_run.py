@@ -749,18 +749,17 @@ def test_an_infinite_embedding_of_finite_weights_is_not_saved(tmp_path):
 def test_a_state_that_is_not_finite_does_not_replace_a_good_one(tmp_path, what):
     """It is noticed before a checkpoint is written, though no validation has seen it yet."""
     run = Run.start(config(epochs=40, eval_every=40, checkpoint_seconds=0, seeds=1), tmp_path / "run")
-    step = Trainer._train_epoch
+    step = Trainer._advance
 
     def spoiled(trainer):
-        losses = step(trainer)
-        if trainer.epoch == 5:
+        step(trainer)
+        if trainer.epoch == 6:
             for parameter in trainer.parameters.values():
                 tensor = parameter.data if what == "parameters" else trainer.optimiser.state[parameter]["exp_avg_sq"]
                 tensor.fill_(torch.inf)
-        return losses
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "_train_epoch", spoiled)
+        patch.setattr(Trainer, "_advance", spoiled)
         with pytest.raises(Diverged, match=r"a parameter of seed 0 at epoch 6 is not finite; .*last good checkpoint"):
             run.train()
     assert Checkpoint(tmp_path / "run" / "checkpoints" / "seed-0.safetensors").load().epoch == 5

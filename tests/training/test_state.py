@@ -108,11 +108,14 @@ ABOUT = {"seeds": [2, 3], "epoch": 4, "seconds": 1.5, "stepped": BOTH}
             ({"stepped": moved}, "does not have the moments of Adam that belong to epoch 4")
             for moved in ([], None, "beta", [1])
         ),
+        *(({"step": step}, r"step of the checkpoint must lie in \[0, 1\)") for step in (1, -1, 0.0, None)),
         ({"epoch": 0}, "does not have the moments of Adam that belong to epoch 0"),
     ],
 )
 def test_what_a_state_says_about_itself_is_checked(change, message):
-    assert progress_of(ABOUT, [2, 3], 9) == (4, 1.5, BOTH)
+    assert progress_of(ABOUT, [2, 3], 9) == (4, 0, 1.5, BOTH)
+    assert progress_of(ABOUT | {"step": 2}, [2, 3], 9, 3) == (4, 2, 1.5, BOTH)
+    assert progress_of(ABOUT | {"epoch": 0, "step": 2}, [2, 3], 9, 3) == (0, 2, 1.5, BOTH)
     with pytest.raises(ValueError, match=message):
         progress_of(ABOUT | change, [2, 3], 9)
 

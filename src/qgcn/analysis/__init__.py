@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qgcn.analysis.arrows import Arrows, measure_arrows
     from qgcn.analysis.curvature import Curvature, forman_curvature, sectional_curvature
     from qgcn.analysis.hyperbolicity import Hyperbolicity, gromov_hyperbolicity
     from qgcn.analysis.measurements import Measurements, measure
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from qgcn.data.hops import Shape
 
 __all__ = [
+    "Arrows",
     "Curvature",
     "Hyperbolicity",
     "Measurements",
@@ -22,11 +24,13 @@ __all__ = [
     "forman_curvature",
     "gromov_hyperbolicity",
     "measure",
+    "measure_arrows",
     "sectional_curvature",
     "suggest_signature",
 ]
 
 _HOMES = {
+    "analysis.arrows": ("Arrows", "measure_arrows"),
     "analysis.curvature": ("Curvature", "forman_curvature", "sectional_curvature"),
     "data.hops": ("Shape",),
     "analysis.hyperbolicity": ("Hyperbolicity", "gromov_hyperbolicity"),

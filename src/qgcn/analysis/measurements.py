@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qgcn.analysis.arrows import Arrows, measure_arrows
 from qgcn.analysis.curvature import Curvature, forman_curvature, sectional_curvature
 from qgcn.analysis.hyperbolicity import SAMPLES, Hyperbolicity, check_exact, gromov_hyperbolicity
 from qgcn.analysis.spectrum import Spectrum, distance_spectrum
 from qgcn.data.hops import Shape
+from qgcn.data.own import as_data
 from qgcn.progress import Progress, silent
 
 __all__ = ["Measurements", "measure"]
@@ -29,6 +31,7 @@ class Measurements:
         curvature: Its sectional curvature; ``None`` if no node has two neighbours, so that no plane could curve.
         spectrum: The eigenvalues of its squared distances.
         forman: Forman curvature of each edge, shape ``(E,)``.
+        arrows: The direction of its edges; ``None`` if they have none, or only the shape of the graph is known.
     """
 
     shape: Shape
@@ -36,6 +39,7 @@ class Measurements:
     curvature: Curvature | None
     spectrum: Spectrum
     forman: NDArray[np.float64] = field(repr=False)
+    arrows: Arrows | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return size and measurements, as JSON can hold them."""
@@ -49,6 +53,7 @@ class Measurements:
             "sectional_curvature": None if self.curvature is None else self.curvature.as_dict(),
             "forman_curvature": {"mean": float(self.forman.mean()), "negative": float((self.forman < 0).mean())},
             "spectrum": self.spectrum.as_dict(),
+            "arrows": None if self.arrows is None else self.arrows.as_dict(),
         }
 
 
@@ -64,7 +69,8 @@ def measure(
 ) -> Measurements:
     """Measure hyperbolicity, sectional and Forman curvature and the spectrum of the distances of a graph.
 
-    What takes long on a large graph is sampled, unless ``exact`` is asked for; no model is trained.
+    These take edges as undirected. If they have a direction, that is measured, too. What takes long on a large graph is
+    sampled, unless ``exact`` is asked for; no model is trained.
 
     Args:
         graph: A :class:`qgcn.analysis.Shape`, or what :meth:`qgcn.analysis.Shape.of` takes.
@@ -81,7 +87,11 @@ def measure(
         ValueError: It is no graph, has no edges, or is too large for ``exact``.
         TypeError: It is none of these.
     """
-    shape = Shape.of(graph, root)
+    arrows = None
+    if not isinstance(graph, Shape):
+        graph = as_data(graph, root)
+        arrows = measure_arrows(graph)
+    shape = Shape.of(graph)
     if exact:
         check_exact(shape)
     progress("spectrum")
@@ -94,4 +104,4 @@ def measure(
     delta = gromov_hyperbolicity(
         shape, samples=samples, exact=exact, seconds=EXACT_SECONDS if exact else None, seed=seed, progress=progress
     )
-    return Measurements(shape, delta, curvature, spectrum, forman_curvature(shape))
+    return Measurements(shape, delta, curvature, spectrum, forman_curvature(shape), arrows)

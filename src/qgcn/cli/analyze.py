@@ -115,7 +115,12 @@ def _print(found: "Measurements", console: Console) -> None:
     table.add_column("measurement")
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("how", style="dim")
-    for row in (*_delta_rows(found.hyperbolicity), *_curvature_rows(found), *_spectrum_rows(found.spectrum)):
+    for row in (
+        *_delta_rows(found.hyperbolicity),
+        *_curvature_rows(found),
+        *_spectrum_rows(found.spectrum),
+        *_arrow_rows(found),
+    ):
         table.add_row(*row)
     console.print(table)
 
@@ -158,6 +163,19 @@ def _spectrum_rows(spectrum: "Spectrum") -> Iterator[Row]:
     yield "negative eigenvalues", f"{spectrum.negative:.1%}", how
     split = f"{spectrum.explained:.1%} of the squared spectrum"
     yield f"split of {spectrum.dim} dimensions", spectrum.signature, split
+
+
+def _arrow_rows(found: "Measurements") -> Iterator[Row]:
+    arrows = found.arrows
+    if arrows is None:
+        return
+    yield "edges that lead one way", f"{arrows.edges * (1 - arrows.reciprocity):,.0f}", f"of {arrows.edges:,}"
+    yield "reciprocity", f"{arrows.reciprocity:.1%}", "of the edges have a reverse"
+    acyclic = "no cycle: a hierarchy" if arrows.acyclic else f"the largest has {arrows.largest:,} nodes"
+    yield "strongly connected parts", f"{arrows.strong:,}", acyclic
+    yield "sources / sinks", f"{arrows.sources:,} / {arrows.sinks:,}", "nodes without edges in / out"
+    yield "trophic levels", f"{arrows.levels.max(initial=0.0):.2f}", "from the lowest to the highest node"
+    yield "trophic incoherence", f"{arrows.incoherence:.3f}", "0 if each edge rises one level, 1 at most"
 
 
 def _print_suggestion(suggestion: "Suggestion", console: Console) -> None:

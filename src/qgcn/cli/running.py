@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.markup import escape
 from rich.prompt import Confirm
 from rich.table import Table
@@ -15,6 +16,7 @@ from qgcn.cli.console import Console, ProgressBars, progress_bars
 from qgcn.cli.flags import shown
 from qgcn.manifolds import parse_space
 from qgcn.training.machine import device_of
+from qgcn.training.processes import LostProcess, Place
 
 if TYPE_CHECKING:
     from qgcn.tasks import Config, Task
@@ -42,7 +44,8 @@ def train_and_show(prepare: "Callable[[Console], Plan]", *, yes: bool = False) -
         prepare: Returns the settings, and a function that reads the graph; what it prints goes to the console.
         yes: Train however long it takes; otherwise more than an hour is asked about.
     """
-    console = Console()
+    place = Place.here()
+    console = Console(quiet=place.rank > 0)
     run = None
     try:
         config, start = prepare(console)
@@ -53,15 +56,27 @@ def train_and_show(prepare: "Callable[[Console], Plan]", *, yes: bool = False) -
         _print_graph(run, console)
         with progress_bars(console) as progress:
             summary = run.train(progress, partial(_agree, console, progress, yes))
+    except LostProcess as error:
+        if place.rank > 0:  # the first process says it for all
+            raise typer.Exit(2) from None
+        known = run is not None and run.folder is not None and run.folder.holds_run
+        raise ValueError(f"{error}; {_way_on(run) if known else 'nothing was written'}") from None
     except KeyboardInterrupt as stop:  # Interrupted, or the second Ctrl-C, which does not wait for the current step
+        if place.rank > 0:
+            raise typer.Exit(2) from None
         if run is None or run.folder is None or not run.folder.holds_run:
             raise ValueError("interrupted before training began; nothing was written") from None
-        raise ValueError(f"{str(stop) or 'interrupted'}; go on with: qgcn resume {shlex.quote(str(run.folder))}") from None
+        raise ValueError(f"{str(stop) or 'interrupted'}; {_way_on(run)}") from None
     finally:
         for remark in [] if run is None else run.remarks:
             console.print(escape(remark), style="yellow", highlight=False, soft_wrap=True)
-    _print_results(run, summary, console)
+    if place.rank == 0:
+        _print_results(run, summary, console)
     return run
+
+
+def _way_on(run: "Run | None") -> str:
+    return "" if run is None else f"go on with: qgcn resume {shlex.quote(str(run.folder))}"
 
 
 def _print_settings(config: "Config", console: Console) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from qgcn.cli.console import Console, progress_bars
 from qgcn.cli.flags import flags_of, option
+from qgcn.cli.launching import DEVICES, NODES, launch
 from qgcn.cli.running import train_and_show
 from qgcn.tasks import TASKS, Config, read_config
 from qgcn.tasks.config import settings_of
@@ -40,6 +41,7 @@ def _command(task: str) -> Callable[..., None]:
     def run(**given: Any) -> None:
         config_file, out, target = given.pop("config"), given.pop("out"), given.pop("target_score")
         yes = given.pop("yes")
+        launch(given.pop("devices") or 1, given.pop("nodes") or 1)
         values = read_config(config_file) if config_file is not None else {}
         if values.get("task", task) != task:
             raise ValueError(f"{config_file} is for {values['task']}, but the command is for {task}")
@@ -70,6 +72,8 @@ def _command(task: str) -> Callable[..., None]:
         option("config", Path, "YAML file of keys; flags override it.", "FILE"),
         option("out", Path, "Folder of the run (default: runs/TASK-DATA-MODEL-SPACE).", "DIR"),
         _target_flag(task),
+        option("devices", int, DEVICES, "N"),
+        option("nodes", int, NODES, "N"),
         inspect.Parameter("yes", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Yes),
         *flags_of(task),
     ]
@@ -141,9 +145,12 @@ def resume(
     device: Annotated[
         str | None, typer.Option(help="Device to go on with: auto, cpu or cuda (default: that of the run).", metavar="NAME")
     ] = None,
+    devices: Annotated[int, typer.Option(help=DEVICES, metavar="N", min=1)] = 1,
+    nodes: Annotated[int, typer.Option(help=NODES, metavar="N", min=1)] = 1,
     yes: Yes = False,
 ) -> None:
-    """Resume an interrupted run; show the results of one that is finished."""
+    """Resume an interrupted run, with as many processes as you like; show the results of one that is finished."""
+    launch(devices, nodes)
 
     def prepare(console: Console) -> "Plan":
         with progress_bars(console) as progress:

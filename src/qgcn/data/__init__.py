@@ -15,8 +15,9 @@ from qgcn.data.generators import (
     tree_with_cycles,
 )
 from qgcn.data.hierarchies import depths, find_cycle, split_hierarchy, transitive_closure
-from qgcn.data.load import load, load_entailment
+from qgcn.data.load import load, load_directed_split, load_entailment
 from qgcn.data.names import NodeNames
+from qgcn.data.ordered_splits import one_way, split_directed
 from qgcn.data.own import as_data, read_graph
 from qgcn.data.split_files import read_link_split, read_node_split
 from qgcn.data.splits import LinkSplit, NegativeSampler, split_classes, split_links, split_nodes
@@ -36,8 +37,10 @@ __all__ = [
     "find_cycle",
     "grid",
     "load",
+    "load_directed_split",
     "load_entailment",
     "load_graph",
+    "one_way",
     "read_graph",
     "read_link_split",
     "read_node_split",
@@ -46,6 +49,7 @@ __all__ = [
     "sphere_graph",
     "sphere_with_trees",
     "split_classes",
+    "split_directed",
     "split_hierarchy",
     "split_links",
     "split_nodes",

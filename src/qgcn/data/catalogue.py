@@ -22,7 +22,7 @@ class Dataset:
     Attributes:
         name: What to call it.
         nodes: Number of nodes.
-        edges: Number of edges as loaded; an undirected edge counts once.
+        edges: Number of edges as loaded; an edge that has both directions counts once if no edge of the graph has a direction.
         features: Number of features of a node; 0 if it has none.
         classes: Number of classes; 0 if nodes have no labels.
         origin: Where it comes from.
@@ -31,6 +31,7 @@ class Dataset:
         url: Address of the folder its files are published in; ``None`` if they are generated or must be placed by hand.
         files: SHA-256 of each file.
         layout: Content of a file that must be placed by hand.
+        home: Name of the folder its files are in, if it is not its own.
     """
 
     name: str
@@ -44,6 +45,12 @@ class Dataset:
     url: str | None = field(default=None, repr=False)
     files: dict[str, str] = field(default_factory=dict, repr=False, hash=False)
     layout: str = field(default="", repr=False)
+    home: str = field(default="", repr=False)
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder its files are in: its own, or one that it shares with other data sets."""
+        return self.home or self.name
 
 
 def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int, sums: dict[str, str]) -> Dataset:
@@ -69,6 +76,24 @@ def _edge_list(name: str, nodes: int, edges: int, checksum: str) -> Dataset:
         "github.com/xiongbo010/QGCN",
         url=f"https://raw.githubusercontent.com/xiongbo010/QGCN/main/data/{name}/",
         files={f"{name}.edges.csv": checksum},
+    )
+
+
+def _citations(name: str, nodes: int, edges: int, features: int, classes: int, checksum: str) -> Dataset:
+    return Dataset(
+        name,
+        nodes,
+        edges,
+        features,
+        classes,
+        "github.com/ivam-he/DirLinkBench-SDGAE, placed by hand",
+        directed=True,
+        files={f"{name}.npz": checksum},
+        layout="the arrays `edge_index` (2, E), `labels` (N,), the features by rows as `feature_indptr`, `feature_indices`, "
+        "`feature_data` and `feature_shape`, and of each split K the ordered pairs (2, P) `splitK_pos_train`, "
+        "`splitK_pos_val`, `splitK_pos_test`, `splitK_neg_val` and `splitK_neg_test`, from data/ and split/ of "
+        "github.com/ivam-he/DirLinkBench-SDGAE",
+        home="directed",
     )
 
 
@@ -163,6 +188,8 @@ _PUBLISHED = [
         "`train_25percent`, `valid`, `valid_neg`, `test` and `test_neg`, the files noun_closure.tsv.* of "
         "github.com/dalab/hyperbolic_cones",
     ),
+    _citations("cora-ml", 2810, 8229, 2879, 7, "45364374f9da888df306d28a6f6b859ec96aad882259cf5934fe56e80b841c63"),
+    _citations("citeseer-directed", 2110, 3705, 3703, 6, "edcc9d789d3cfcb05178f3be1fa1347b153fa15f4575f098348682ef9eafaee5"),
 ]
 
 CATALOGUE = {entry.name: entry for entry in _PUBLISHED}
@@ -197,7 +224,7 @@ def datasets(root: str | Path | None = None) -> list[Dataset]:
     """
     folder = data_root(root)
     published = [
-        replace(entry, local=all((folder / entry.name / file).is_file() for file in entry.files))
+        replace(entry, local=all((folder / entry.folder / file).is_file() for file in entry.files))
         for entry in CATALOGUE.values()
     ]
     return published + [_generated(name, generator) for name, generator in GENERATORS.items()]

@@ -14,6 +14,7 @@ from torch import Tensor
 from qgcn.data.arrays import arrays_of
 from qgcn.data.assemble import Array, assemble, degree_one_hot, undirected
 from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root, parts_of
+from qgcn.data.citations import citations, published_fold
 from qgcn.data.download import download
 from qgcn.data.draft import from_index
 from qgcn.data.hierarchies import published_split
@@ -23,11 +24,12 @@ from qgcn.hints import nearest
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["is_known", "load", "load_entailment"]
+__all__ = ["is_known", "load", "load_directed_split", "load_entailment"]
 
 # what separates the four classes of airports, in the scale of the file
 _AIRPORT_BINS = (7 / 7, 8 / 7, 9 / 7)
 ENTAILMENT = "wordnet-entailment"
+CITATIONS = ("cora-ml", "citeseer-directed")
 _OPTIONS = {"airport": ["degree_features"], "wordnet-nouns": ["relation"]}
 
 
@@ -48,10 +50,11 @@ def load(
 
     Returns:
         ``edge_index`` int64 of shape ``(2, E)``, sorted, no self-loops; ``directed``, false if each edge is there in both
-        directions (all but wordnet-nouns, whose edges lead from a synset to its ancestors, and wordnet-entailment, whose edges
-        lead from a synset to those right below it); ``num_nodes``; ``node_ids``, the publisher's names of the nodes, shape
-        ``(N,)``; ``name``; ``remarks``, what was cleaned. Where there are any: ``x``
-        float32 of shape ``(N, F)``, raw; ``y`` int64 of shape ``(N,)``; ``train_mask``, ``val_mask``, ``test_mask``.
+        directions (all but wordnet-nouns, whose edges lead from a synset to its ancestors, wordnet-entailment, whose edges
+        lead from a synset to those right below it, and the citations cora-ml and citeseer-directed); ``num_nodes``;
+        ``node_ids``, the publisher's names of the nodes, shape ``(N,)``; ``name``; ``remarks``, what was cleaned. Where there
+        are any: ``x`` float32 of shape ``(N, F)``, raw; ``y`` int64 of shape ``(N,)``; ``train_mask``, ``val_mask``,
+        ``test_mask``.
 
     Raises:
         ValueError: Unknown name or option, or a file that is not the published one.
@@ -72,6 +75,8 @@ def load(
         return _wordnet(files, **options)
     if key == ENTAILMENT:
         return _entailment(files)
+    if key in CITATIONS:
+        return citations(key, arrays_of(files[f"{key}.npz"], f"{key}.npz"), split_seed)
     return _planetoid(key, files) if entry.features else _edge_list(key, files)
 
 
@@ -96,6 +101,28 @@ def load_entailment(name: str, share: float, root: str | Path | None = None) -> 
     return published_split(arrays_of(content, f"{ENTAILMENT}.npz"), share, ENTAILMENT)
 
 
+def load_directed_split(name: str, fold: int, root: str | Path | None = None) -> dict[str, Tensor] | None:
+    """Return a published split of the edges of a directed graph into ordered pairs.
+
+    Args:
+        name: Name of the data set.
+        fold: Number of the split, from 0.
+        root: Folder of the data sets.
+
+    Returns:
+        As for :func:`qgcn.data.split_directed`; nothing if the data set has no published split.
+
+    Raises:
+        ValueError: The data set has no such split.
+        OSError: A file is not there.
+    """
+    key = name.lower().replace("_", "-")
+    if key not in CITATIONS:
+        return None
+    (content,) = _files(CATALOGUE[key], data_root(root), None).values()
+    return published_fold(arrays_of(content, f"{key}.npz"), fold, key)
+
+
 def is_known(name: str) -> bool:
     """Tell whether :func:`load` knows the name."""
     key = name.lower().replace("_", "-")
@@ -111,8 +138,8 @@ def _check_options(name: str, options: dict[str, Any], known: list[str]) -> None
 
 def _files(entry: Dataset, root: Path, mirror: str | None) -> dict[str, bytes]:
     """Return the content of each file, as checked: what is hashed is what is read."""
-    folder, contents = root / entry.name, {}
-    base = entry.url if mirror is None else f"{mirror.rstrip('/')}/{entry.name}/"
+    folder, contents = root / entry.folder, {}
+    base = entry.url if mirror is None else f"{mirror.rstrip('/')}/{entry.folder}/"
     for file, checksum in entry.files.items():
         path = folder / file
         if not path.is_file():

@@ -48,6 +48,7 @@ class NegativeSampler:
         if self.num_allowed < 1:
             raise ValueError(f"no pair of {num_nodes} nodes is left to draw: all {num_nodes * (num_nodes - 1)} are forbidden")
         self._gaps = forbidden - torch.arange(len(forbidden), device=i.device)
+        self._forbidden: Tensor | None = None
 
     @property
     def device(self) -> torch.device:
@@ -69,10 +70,20 @@ class NegativeSampler:
         key = rank + torch.searchsorted(self._gaps, rank, right=True)
         return torch.stack((key.div(self.num_nodes, rounding_mode="floor"), key.remainder(self.num_nodes)))
 
+    def forbids(self, pairs: Tensor) -> Tensor:
+        """Tell which pairs, shape ``(2, P)``, are never drawn; shape ``(P,)``."""
+        if self._forbidden is None:
+            self._forbidden = self._gaps + torch.arange(len(self._gaps), device=self.device)
+        key = pairs[0] * self.num_nodes + pairs[1]
+        place = torch.searchsorted(self._forbidden, key)
+        found: Tensor = torch.cat((self._forbidden, key.new_full((1,), -1)))[place] == key
+        return found
+
     def to(self, device: torch.device | str) -> "NegativeSampler":
         """Return the same sampler on another device."""
         moved = object.__new__(NegativeSampler)
         moved.num_nodes, moved.num_allowed, moved._gaps = self.num_nodes, self.num_allowed, self._gaps.to(device)
+        moved._forbidden = None
         return moved
 
     def __repr__(self) -> str:

@@ -32,6 +32,7 @@ from qgcn.geometry.geodesic import (
     pairwise_dist,
     signed_sqdist,
     sqdist,
+    squared_chord,
 )
 from qgcn.geometry.hyperplanes import plane_dist
 from qgcn.geometry.isometry import apply_isometry, random_isometry, rescale, transvection
@@ -101,6 +102,7 @@ __all__ = [
     "sphere_projection",
     "sqdist",
     "square",
+    "squared_chord",
     "step_share",
     "time_sense",
     "translate",

@@ -23,6 +23,7 @@ __all__ = [
     "pairwise_dist",
     "signed_sqdist",
     "sqdist",
+    "squared_chord",
 ]
 
 
@@ -125,6 +126,23 @@ def signed_sqdist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) 
     if across is not None:
         value = torch.where(far, -(math.pi + arc(across)).square(), value)
     return torch.where(apart, torch.nan, size * value).squeeze(-1)
+
+
+def squared_chord(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:
+    r"""Return :math:`\langle x - y, x - y\rangle`, without cancellation: the squared chord, negative where it is time-like.
+
+    .. math:: \langle x - y, x - y\rangle = |\beta|\,q = 2|\beta|(c - 1)
+
+    Laws: symmetric; 0 for coincident points; defined and analytic for any two points, joined by a geodesic or not; near
+    coincidence :func:`signed_sqdist`.
+
+    Returns:
+        Shape ``(...)``.
+    """
+    check(time_dim, x=x, y=y)
+    size = magnitude(beta, x)
+    c = chord(x, y, size, time_dim=time_dim)
+    return (size * torch.where(c.across, -4 - c.raw, c.raw)).squeeze(-1)
 
 
 def dist(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) -> Tensor:

@@ -32,6 +32,20 @@ class Ordered:
         """Return the time of points, shape ``(...)``, which rises along the order."""
         raise self._timeless()
 
+    def interval(self, x: Tensor, y: Tensor) -> Tensor:
+        r"""Return how far points are apart, squared, with the sign that time gives it, shape ``(...)``; differentiable.
+
+        In a spacetime :math:`D^2 - \Delta t^2`: the distance of space and the difference of time as light has them, negative
+        where one point is in the future of the other. In a pseudo-hyperboloid the squared chord :math:`\langle x - y, x - y
+        \rangle`, which any two points have. Elsewhere the squared distance.
+
+        Laws: symmetric; 0 for coincident points.
+        """
+        if self.is_spacetime:
+            return self.light_margin(x, y) * self.light_margin(y, x)
+        square: Tensor = self.dist2(x, y)  # type: ignore[attr-defined]
+        return square
+
     def causal_order(self, x: Tensor, y: Tensor) -> Tensor:
         """Tell how points are ordered: 1 if ``y`` is in the causal future of ``x``, -1 in its past, 0 if neither; int8."""
         size = torch.maximum(*(torch.linalg.vector_norm(each, dim=-1) for each in (x, y)))

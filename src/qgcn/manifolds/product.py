@@ -219,6 +219,11 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     def time_of(self, x: Tensor) -> Tensor:
         return self._interval(torch.zeros_like(x), x)[0] if self.is_spacetime else super().time_of(x)
 
+    def interval(self, x: Tensor, y: Tensor) -> Tensor:
+        if self.is_spacetime:
+            return super().interval(x, y)
+        return torch.stack(self._each("interval", x=x, y=y)).sum(0)
+
     def _interval(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the time and the distance in space from ``x`` to ``y``."""
         if not self.is_spacetime:

@@ -362,3 +362,9 @@ class PseudoHyperboloid(Quadric):
         """Tell where a geodesic joins ``x`` and ``y``; see :func:`qgcn.geometry.is_connected`."""
         self._check(x=x)
         return geometry.is_connected(x, y, **self._form)
+
+    def interval(self, x: Tensor, y: Tensor) -> Tensor:
+        if self.family != "indefinite":
+            return super().interval(x, y)
+        self._check(x=x, y=y)
+        return geometry.squared_chord(x, y, **self._form)

@@ -131,7 +131,7 @@ class Deep(Encoder):
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
         traceable = space.traceable and hidden_space(space, options).traceable
-        return Capabilities(batchable=traceable, recordable=traceable)
+        return Capabilities(batchable=traceable, recordable=traceable, reach=int(options.get("layers", 8)))
 
     @classmethod
     def check(cls, space: Space, options: Mapping[str, Any]) -> None:
@@ -151,13 +151,14 @@ class Deep(Encoder):
             graph: The graph.
         """
         matrix = matrix_of(graph, x, self.in_features, self.aggregation)
-        start = u = self.activation.from_tangent(self.enter.from_tangent(self.feature_dropout(x)))
+        part = matrix.sources
+        start = u = self.activation.from_tangent(self.enter.from_tangent(self.feature_dropout(x, part)))
         rest = self.residual * start
         for weight, strength, dropout in zip(self.weights, self.strengths, self.dropouts, strict=False):
-            mixed = (1 - self.residual) * (matrix @ dropout(u)) + rest
+            mixed = (1 - self.residual) * (matrix @ dropout(u, part)) + rest
             mixed = (1 - strength) * mixed + strength * (mixed @ weight.to(mixed.dtype))
             u = self.activation.from_tangent(self.enter.space.fold0(mixed))
-        return self.leave.from_tangent(self.dropouts[-1](u))
+        return self.leave.from_tangent(self.dropouts[-1](u, part))
 
     def extra_repr(self) -> str:
         """Show sizes and layers."""

@@ -39,6 +39,9 @@ class Capabilities:
             a task may replace by one of its own.
         classifies: Whether its last layer can be the classifier itself.
         learns_nodes: Whether it learns coordinates of the nodes alone, and neither reads features nor a graph.
+        directed: Whether it tells an edge from its reverse: a task may give it the arrows instead of both directions.
+        reach: Number of aggregations that the output of a node depends on; ``None`` if it depends on all nodes, or that is not
+            known: there are no mini-batches then.
     """
 
     graph: Literal["matrix", "edges", "none"] = "matrix"
@@ -50,6 +53,8 @@ class Capabilities:
     stacked: bool = False
     classifies: bool = False
     learns_nodes: bool = False
+    directed: bool = False
+    reach: int | None = None
 
 
 class Encoder(nn.Module, ABC):

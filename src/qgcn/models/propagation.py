@@ -1,5 +1,6 @@
 """One linear map and many steps of propagation, whose weights are learned."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from qgcn.manifolds import Space, parse_space
 from qgcn.models.encoder import Capabilities, Encoder, Options
 from qgcn.models.layers import matrix_of
-from qgcn.nn import Adjacency, Dropout, QLinear, SparseMatrix
+from qgcn.nn import Adjacency, Dropout, QLinear, SparseMatrix, halves_of
 
 __all__ = ["Propagation", "PropagationOptions"]
 
@@ -20,6 +21,11 @@ class PropagationOptions(Options):
 
     steps: int = Field(5, ge=0, le=64, description="Number of propagation steps.", json_schema_extra={"search": [2, 3, 5, 8]})
     aggregation: Literal["sum", "mean", "sym"] = Field("sym", description="Aggregation of neighbours.")
+    along: Literal["arrows", "against", "both", "alternating", "phases"] = Field(
+        "arrows",
+        description="Way along directed edges: with the arrows or against them, both in a learned mix, alternating between "
+        "what a node is as a source and as a target, or both as complex numbers with opposite phases.",
+    )
     bias: bool = Field(True, description="Translate by a learned bias before the first step.")
     beta: float | None = Field(
         None,
@@ -40,10 +46,24 @@ class Propagation(Encoder):
 
     where :math:`A` is the aggregation of neighbours and the :math:`g_k` are learned, each 1 at the start.
 
+    Where edges have a direction, :math:`A` aggregates along the arrows. With another way than these, each step is the mean of
+    what is there and of what comes, with learned weights, 1 at the start:
+
+    ===============  ==============================================================================================
+    ``against``      :math:`2u' = u + w A^\top u`
+    ``both``         :math:`2u' = u + w A u + v A^\top u`, the weights 1/2 at the start
+    ``alternating``  :math:`2a' = a + w A^\top b,\; 2b' = b + v A a`
+    ``phases``       :math:`2z' = z + \frac w2 (e^{i\varphi} A + e^{-i\varphi} A^\top) z` of :math:`z = a + ib`
+    ===============  ==============================================================================================
+
+    with :math:`a` and :math:`b` the halves of the free coordinates, what a node is as a source and as a target: a source is
+    like those that point where it points. ``phases`` is the complex aggregation of magnetic networks, its angle learned.
+
     Args:
         in_features: Number of Euclidean features.
         space: The space of the embeddings, or its name.
         steps: Number of propagation steps :math:`K`.
+        along: Way along directed edges (default: with the arrows).
         aggregation: Aggregation of neighbours, for graphs given as ``edge_index``.
         bias: Translate by a learned bias.
         beta: Where the curvature ``1 / beta`` starts (default: the space's own).
@@ -57,6 +77,7 @@ class Propagation(Encoder):
     """
 
     options_type: ClassVar[type[Options]] = PropagationOptions
+    halves: Tensor
 
     def __init__(
         self,
@@ -65,6 +86,7 @@ class Propagation(Encoder):
         *,
         steps: int = 5,
         aggregation: Literal["sum", "mean", "sym"] = "sym",
+        along: Literal["arrows", "against", "both", "alternating", "phases"] = "arrows",
         bias: bool = True,
         beta: float | None = None,
         learnable: bool = True,
@@ -79,7 +101,13 @@ class Propagation(Encoder):
         self.in_features, self.steps, self.aggregation = in_features, steps, aggregation
         space = parse_space(space, beta=beta, learnable=learnable) if isinstance(space, str) else space
         self.linear = QLinear(in_features, space, bias=bias)
-        self.gains = nn.Parameter(torch.ones(steps + 1))
+        self.along = along
+        if along == "arrows":
+            self.gains = nn.Parameter(torch.ones(steps + 1))
+        else:
+            start = {"both": [0.5, 0.5], "alternating": [1.0, 1.0], "phases": [1.0, math.pi / 4]}
+            self.gains = nn.Parameter(torch.tensor(start.get(along, [1.0])).repeat(steps, 1))
+            self.register_buffer("halves", halves_of(self.space), persistent=False)
         self.feature_dropout, self.dropout = Dropout(feature_dropout), Dropout(dropout)
 
     @property
@@ -90,7 +118,8 @@ class Propagation(Encoder):
     @classmethod
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
-        return Capabilities(batchable=space.traceable, recordable=space.traceable)
+        able, directed = space.traceable, options.get("along", "arrows") != "arrows"
+        return Capabilities(batchable=able, recordable=able, reach=int(options.get("steps", 5)), directed=directed)
 
     @classmethod
     def width(cls, space: Space, options: Mapping[str, Any]) -> int:
@@ -105,12 +134,34 @@ class Propagation(Encoder):
             graph: The graph.
         """
         matrix = matrix_of(graph, x, self.in_features, self.aggregation)
-        u = self.dropout(self.linear.from_tangent(self.feature_dropout(x)))
+        part = matrix.sources
+        u = self.dropout(self.linear.from_tangent(self.feature_dropout(x, part)), part)
+        if self.along != "arrows":
+            for gain in self.gains:
+                u = (u + self._step(u, gain, *matrix.arrows)) / 2  # tangent vectors stay as long as they are
+            return self.space.fold0(u)
         total = self.gains[0] * u
         for gain in self.gains[1:]:
             u = matrix @ u
             total = total + gain * u
         return self.space.fold0(total)
+
+    def _step(self, u: Tensor, gain: Tensor, along: SparseMatrix, against: SparseMatrix) -> Tensor:
+        """Return what a step adds."""
+        if self.along == "against":
+            return gain[0] * (against @ u)
+        if self.along == "both":
+            return gain[0] * (along @ u) + gain[1] * (against @ u)
+        sources, targets = self.halves
+        a, b = u.index_select(1, sources), u.index_select(1, targets)
+        if self.along == "alternating":
+            more, other = gain[0] * (against @ b), gain[1] * (along @ a)
+        else:
+            width = a.shape[1]
+            forth, back = (matrix @ torch.cat((a, b), dim=1) for matrix in (along, against))
+            even, odd = (gain[0] / 2 * gain[1].cos() * (forth + back), gain[0] / 2 * gain[1].sin() * (forth - back))
+            more, other = even[:, :width] - odd[:, width:], even[:, width:] + odd[:, :width]
+        return torch.zeros_like(u).index_add(1, sources, more).index_add(1, targets, other)
 
     def extra_repr(self) -> str:
         """Show sizes and steps."""

@@ -90,6 +90,8 @@ class EuclideanNetwork(Encoder):
         return Capabilities(
             graph="matrix" if kind == "gcn" else "none" if kind == "mlp" else "edges",
             sparse_features=kind in ("gcn", "gat"),  # they multiply features with weights before anything else
+            # SGC divides by the degrees of the graph it is given, which are not those of a part
+            reach={"mlp": 0, "sgc": None}.get(kind, int(options.get("layers", 2))),
             batchable=False,
             keyed=False,
             classifies=True,

@@ -5,6 +5,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
+import torch
 from pydantic import BeforeValidator, Field
 from torch import Tensor, nn
 
@@ -147,6 +148,7 @@ class TangentNetwork(Encoder):
             graph="matrix" if cls.reads_graph else "none",
             stacked=cls.reads_graph,
             hops=int(options.get("layers", 2)) if cls.reads_graph and local else None,
+            reach=None if noisy else int(options.get("layers", 2)) if cls.reads_graph else 0,
             batchable=traceable and not noisy,
             recordable=traceable and not attention,
         )
@@ -202,12 +204,18 @@ class TangentNetwork(Encoder):
             raise ValueError(f"expected {self.in_features} features, got shape {tuple(x.shape)}")
         self._check_graph(edge_index)
         attends = self._attends
+        blocks = self._blocks(edge_index)
         u: Any = x if self.features is None else self.features.space.logmap0(self.features(x))
         outputs: list[Tensor] = []
         for index, (layer, dropout) in enumerate(zip(self.layers, self.dropouts, strict=True)):
+            if blocks is not None and isinstance(edge_index, Adjacency):
+                u = self._in_blocks(index, u, edge_index.hop(index).matrix, blocks)
+                outputs = [*outputs, u] if self.skip else [u]
+                continue
             u = self.activations[index - 1].from_tangent(u) if index else u  # type: ignore[operator]
             if not self.reads_graph:
-                u = layer.from_tangent(dropout(u))  # type: ignore[operator]
+                part = edge_index.sources if isinstance(edge_index, Adjacency) else None
+                u = layer.from_tangent(dropout(u, part))  # type: ignore[operator]
             elif isinstance(edge_index, Adjacency):
                 hop = edge_index.hop(index)
                 graph = edge_index if attends else hop.matrix
@@ -216,6 +224,19 @@ class TangentNetwork(Encoder):
                 u = layer.from_tangent(dropout(u), edge_index, edge_weight)  # type: ignore[operator]
             outputs.append(u)
         return tangent_mean(outputs) if self.skip else outputs[-1]
+
+    def _blocks(self, graph: Tensor | Adjacency | None) -> int | None:
+        """Return how many nodes to compute at a time, if that is asked for and possible: without gradient and attention."""
+        if not isinstance(graph, Adjacency) or graph.nodes is not None or torch.is_grad_enabled() or self.training:
+            return None
+        plain = self.reads_graph and not self._attends and not any(layer.observed for layer in self.layers)
+        return graph.rows_at_once if plain else None
+
+    def _in_blocks(self, index: int, u: Any, matrix: SparseMatrix, rows: int) -> Tensor:
+        """Return the outputs of a layer, computed some nodes at a time."""
+        before = self.activations[index - 1].from_tangent if index else lambda part: part
+        outputs: Tensor = self.layers[index].in_blocks(u, before, matrix, rows)  # type: ignore[operator]
+        return outputs
 
     @property
     def _attends(self) -> bool:

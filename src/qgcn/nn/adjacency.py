@@ -1,20 +1,17 @@
 """The graph operand: edges with weights under an aggregation."""
 
-from dataclasses import dataclass, field, replace
+import copy
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
-from qgcn.kernels.edges.reference import last_loops
 from qgcn.kernels.part import Part
 from qgcn.kernels.product import SparseMatrix
+from qgcn.nn.weighted_edges import AGGREGATIONS, Aggregation, WeightedEdges
 
 __all__ = ["AGGREGATIONS", "Adjacency", "Aggregation", "Hop"]
-
-Aggregation = Literal["sum", "mean", "sym"]
-AGGREGATIONS = get_args(Aggregation)
 
 
 @dataclass(frozen=True)
@@ -28,104 +25,6 @@ class Hop:
 
     matrix: SparseMatrix
     sources: Part | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Graph:
-    """Edges and weights on one device; shared by all operands made of them."""
-
-    edge_index: Tensor
-    edge_weight: Tensor | None
-    num_nodes: int
-    aggregation: Aggregation
-    self_loops: bool
-    _rounded: dict[torch.dtype, Tensor] = field(default_factory=dict)
-
-    @cached_property
-    def weights(self) -> SparseMatrix:
-        """Weights of the edges by target, then by source, float64; added up if given twice; a missing loop has 1."""
-        edges, n = self.edge_index, self.num_nodes
-        weight = torch.ones(edges.shape[1], device=edges.device) if self.edge_weight is None else self.edge_weight
-        weight = weight.double()
-        if self.self_loops:
-            keep = edges[0] != edges[1]
-            loops = torch.arange(n, device=edges.device)
-            own = last_loops(edges, weight, weight.new_ones(n))
-            edges = torch.cat((edges[:, keep], loops.expand(2, -1)), dim=1)
-            weight = torch.cat((weight[keep], own))
-        with torch.sparse.check_sparse_tensor_invariants(enable=False):  # PyTorch 2.11 warns of what it does by default
-            matrix = torch.sparse_coo_tensor(edges.flip(0), weight, (n, n)).coalesce()
-        target, source = matrix.indices()
-        crow = torch.zeros(n + 1, dtype=torch.int64, device=edges.device)
-        crow[1:] = torch.bincount(target, minlength=n).cumsum(0)
-        return SparseMatrix(crow, source, matrix.values(), (n, n))
-
-    def rounded(self, dtype: torch.dtype) -> Tensor:
-        """Return the weights of the entries in another type; remembered."""
-        if dtype not in self._rounded:
-            self._rounded[dtype] = self.weights.values.to(dtype)
-        return self._rounded[dtype]
-
-    def normalized(self, weight: Tensor) -> Tensor:
-        """Return the values of the matrix, given the weights of its entries."""
-        if self.aggregation == "sum":
-            return weight
-        target, source = self.weights.coordinates
-        degree = weight.new_zeros(self.num_nodes).scatter_add_(0, target, weight)
-        inverse = torch.where(degree > 0, degree, 1).reciprocal()  # without neighbours nothing comes, whatever it is divided by
-        if self.aggregation == "mean":
-            return weight * inverse[target]
-        return weight * (inverse[target] * inverse[source]).sqrt()
-
-    # --- what is dropped together ------------------------------------------------------------------------------------------
-
-    def _number(self, source: Tensor, target: Tensor) -> Tensor:
-        """Number edges so that those which are dropped together have the same number."""
-        if not self.weights.symmetric:
-            return source * self.num_nodes + target
-        return torch.minimum(source, target) * self.num_nodes + torch.maximum(source, target)
-
-    @cached_property
-    def _numbers(self) -> tuple[Tensor, Tensor]:
-        """All numbers, ascending, and the place among them of each entry's."""
-        target, source = self.weights.coordinates
-        numbers, place = torch.unique(self._number(source, target), return_inverse=True)
-        return numbers, place
-
-    @property
-    def decisions(self) -> int:
-        """Number of edges, or pairs of them, that are dropped independently."""
-        return self._numbers[0].numel()
-
-    def entries_left(self, kept: Tensor) -> Tensor:
-        """Tell which entries are left after decisions; loops that were added are."""
-        left: Tensor = kept[self._numbers[1]]
-        return left | self._loops if self.self_loops else left
-
-    @cached_property
-    def _loops(self) -> Tensor:
-        target, source = self.weights.coordinates
-        return torch.eq(target, source)
-
-    @cached_property
-    def _place_of_edge(self) -> Tensor:
-        return torch.searchsorted(self._numbers[0], self._number(*self.edge_index.long()))
-
-    def edges_left(self, kept: Tensor) -> Tensor:
-        """Tell which of the edges given are left after decisions."""
-        left: Tensor = kept[self._place_of_edge]
-        return left | (self.edge_index[0] == self.edge_index[1]) if self.self_loops else left
-
-    def to(self, device: torch.device | None) -> "_Graph":
-        """Move to a device, with what is known of the weights; itself if it is there."""
-        edges = self.edge_index.to(device)
-        if edges is self.edge_index:
-            return self
-        weight = None if self.edge_weight is None else self.edge_weight.to(device)
-        moved = replace(self, edge_index=edges, edge_weight=weight, _rounded={})
-        if "weights" in self.__dict__:
-            moved.__dict__["weights"] = self.weights.to(device)
-        return moved
 
 
 class Adjacency:
@@ -152,12 +51,13 @@ class Adjacency:
 
     def __init__(
         self,
-        graph: _Graph,
+        graph: WeightedEdges,
         dtype: torch.dtype,
         *,
         kept: Tensor | None = None,
         hops: tuple[Hop, ...] | None = None,
         nodes: Part | None = None,
+        joint: Part | None = None,
     ) -> None:
         self._graph = graph
         self.dtype = dtype
@@ -165,6 +65,9 @@ class Adjacency:
         self._hops = hops
         self.nodes = nodes
         """Nodes that the last aggregation ends at; ``None`` for all."""
+        self._joint = joint
+        self.rows_at_once: int | None = None
+        """Nodes that are computed at a time, see :meth:`in_blocks`; all if not given."""
 
     @classmethod
     def of(
@@ -196,7 +99,7 @@ class Adjacency:
         floats = edge_weight is not None and edge_weight.is_floating_point()
         dtype = edge_weight.dtype if edge_weight is not None and floats else torch.get_default_dtype()
         weight = None if edge_weight is None else edge_weight.detach()
-        return cls(_Graph(edge_index, weight, num_nodes, aggregation, self_loops), dtype)
+        return cls(WeightedEdges(edge_index, weight, num_nodes, aggregation, self_loops), dtype)
 
     @classmethod
     def from_matrix(cls, matrix: SparseMatrix | Tensor) -> "Adjacency":
@@ -204,9 +107,24 @@ class Adjacency:
         matrix = matrix if isinstance(matrix, SparseMatrix) else SparseMatrix.of(matrix.detach())
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"an adjacency has as many rows as columns, got shape {matrix.shape}")
-        graph = _Graph(matrix.coordinates.flip(0), matrix.values, len(matrix), "sum", False)
+        graph = WeightedEdges(matrix.coordinates.flip(0), matrix.values, len(matrix), "sum", False)
         graph.__dict__["weights"] = matrix
         return cls(graph, matrix.dtype)
+
+    @classmethod
+    def of_part(cls, weights: SparseMatrix, matrix: SparseMatrix, part: Part) -> "Adjacency":
+        """Take a part of a larger graph: the same matrix for all aggregations.
+
+        Args:
+            weights: Weights of its edges, shape ``(n, n)``.
+            matrix: The same, normalised.
+            part: Its nodes in the larger graph.
+        """
+        graph = WeightedEdges(weights.coordinates.flip(0), weights.values, len(weights), "sum", False)
+        graph.__dict__["weights"] = weights
+        made = cls(graph, matrix.dtype, joint=part)
+        made.__dict__["matrix"] = matrix
+        return made
 
     # --- edges -------------------------------------------------------------------------------------------------------------
 
@@ -274,6 +192,25 @@ class Adjacency:
         """The transpose of the matrix."""
         return self.matrix.t
 
+    @cached_property
+    def arrows(self) -> tuple[SparseMatrix, SparseMatrix]:
+        r"""The matrix that aggregates along the arrows, and the one that aggregates against them, shapes ``(N, N)``.
+
+        ========  =================================================================================
+        ``sum``   :math:`A` and :math:`A^\top`
+        ``mean``  :math:`D_\text{in}^{-1} A` and :math:`D_\text{out}^{-1} A^\top`
+        ``sym``   :math:`D_\text{in}^{-1/2} A D_\text{out}^{-1/2}` and its transpose
+        ========  =================================================================================
+
+        Both are :attr:`matrix` where every edge has its reverse.
+        """
+        graph = self._graph
+        kept = self._kept
+        weight = graph.weights.values if kept is None else graph.rounded(self.dtype) * graph.entries_left(kept)
+        into, out_of = (each.to(self.dtype) for each in graph.directed(weight))
+        along = graph.weights.with_values(into)
+        return along, along.t if self.aggregation != "mean" else graph.weights.with_values(out_of).t
+
     def __matmul__(self, columns: Tensor) -> Tensor:
         """Aggregate once: the first aggregation of a restricted operand."""
         return self.hop(0).matrix @ columns
@@ -284,7 +221,7 @@ class Adjacency:
 
     @cached_property
     def _whole(self) -> Hop:
-        return Hop(self.matrix, None)
+        return Hop(self.matrix, self._joint)
 
     def hop(self, index: int) -> Hop:
         """Return the aggregation that a network does at this place, counted as in a list.
@@ -298,6 +235,12 @@ class Adjacency:
             raise ValueError(f"the graph is restricted to {len(self._hops)} aggregations, got one more: {index}")
         return self._hops[index]
 
+    def in_blocks(self, rows: int) -> "Adjacency":
+        """Ask networks to compute so many nodes at a time, where they can and no gradient is needed: it takes less memory."""
+        made = copy.copy(self)
+        made.rows_at_once = rows
+        return made
+
     # --- other operands of it ------------------------------------------------------------------------------------------------
 
     def to(self, device: torch.device | None = None, dtype: torch.dtype | None = None) -> "Adjacency":
@@ -309,7 +252,7 @@ class Adjacency:
         if self._hops is None or self.nodes is None:
             return moved
         hops = [Hop(hop.matrix.to(device), None if hop.sources is None else hop.sources.to(device)) for hop in self._hops]
-        return moved._restricted(hops, self.nodes.to(device)).along(moved)
+        return moved.restricted(hops, self.nodes.to(device)).along(moved)
 
     def thinned(self, p: float, generator: torch.Generator) -> "Adjacency":
         """Drop edges at random and normalise what is left; loops that were added stay.
@@ -355,7 +298,13 @@ class Adjacency:
             nodes, columns = torch.unique(some.col.long(), return_inverse=True)
             narrow = SparseMatrix(some.crow, columns, some.values, (len(some), len(nodes)), part=some.part)
             found.insert(0, Hop(narrow, Part(nodes, self.num_nodes)))
-        return self._restricted(found, ends)
+        return self.restricted(found, ends)
+
+    def restricted(self, hops: list[Hop], nodes: Part) -> "Adjacency":
+        """Restrict to aggregations that are given, which end at some nodes."""
+        made = Adjacency(self._graph, self.dtype, kept=self._kept, hops=tuple(hops), nodes=nodes)
+        made.__dict__["matrix"] = self.matrix  # built once
+        return made
 
     def along(self, other: "Adjacency") -> "Adjacency":
         """Restrict another operand of the same edges, such as a thinned one, in the same way."""
@@ -366,23 +315,23 @@ class Adjacency:
             entries = hop.matrix.part
             values = hop.matrix.values if entries is None else other.matrix.values.index_select(0, entries.rows)
             hops.append(replace(hop, matrix=hop.matrix.with_values(values)))
-        return other._restricted(hops, self.nodes)
-
-    def _restricted(self, hops: list[Hop], nodes: Part) -> "Adjacency":
-        made = Adjacency(self._graph, self.dtype, kept=self._kept, hops=tuple(hops), nodes=nodes)
-        made.__dict__["matrix"] = self.matrix  # built once
-        return made
+        return other.restricted(hops, self.nodes)
 
     @property
     def sources(self) -> Part | None:
         """Nodes whose features are read; ``None`` for all."""
-        return self._hops[0].sources if self._hops else self.nodes
+        return self._hops[0].sources if self._hops else self.ends
+
+    @property
+    def ends(self) -> Part | None:
+        """Nodes that outputs are of; ``None`` for all."""
+        return self._joint if self.nodes is None else self.nodes
 
     def gather(self, x: Tensor | SparseMatrix) -> Tensor | SparseMatrix:
         """Return the features that are read, of those of all nodes; dense or sparse, which then know their entries."""
-        if self.sources is None:
+        if (sources := self.sources) is None:
             return x
-        return x.rows(self.sources.rows) if isinstance(x, SparseMatrix) else x[self.sources.rows]
+        return x.rows(sources.rows, scattered=sources.scattered) if isinstance(x, SparseMatrix) else x[sources.rows]
 
     def __repr__(self) -> str:
         seen = "" if self.nodes is None else f", seen from {len(self.nodes.rows)} in {len(self._hops or ())} hops"

@@ -1,5 +1,6 @@
 """The graph convolution of a tangent-space network."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -183,6 +184,25 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
             ValueError: Weights are given twice, shapes do not fit, or features of edges are missing or not expected.
         """
         return self.space.fold0(self._aggregated(u, graph, edge_weight, edge_attr, size))
+
+    def in_blocks(self, u: Inputs, before: Callable[[Any], Any], matrix: SparseMatrix, rows: int) -> Tensor:
+        """Do what :meth:`from_tangent` does, some rows at a time, without a gradient.
+
+        Args:
+            u: Tangent vectors, shape ``(N, d_in)``, dense or sparse.
+            before: Applied to some rows of them first.
+            matrix: The matrix of the aggregation.
+            rows: Number of rows at a time.
+        """
+        v = matrix.values.new_empty(u.shape[0], self.space.ambient_dim)
+        for first in range(0, u.shape[0], rows):
+            last = min(first + rows, u.shape[0])
+            part = u.rows(torch.arange(first, last, device=u.device)) if isinstance(u, SparseMatrix) else u[first:last]
+            v[first:last] = self.linear.from_tangent(before(part))
+        total = matrix @ v
+        for part in total.split(rows):
+            part.copy_(self.space.fold0(part))
+        return total
 
     def _aggregated(
         self, u: Any, graph: Any, edge_weight: Tensor | None, edge_attr: Tensor | None, size: tuple[int, int] | None

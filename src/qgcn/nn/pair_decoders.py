@@ -9,7 +9,7 @@ from qgcn.kernels.pairs import distances_from
 from qgcn.manifolds import Space
 from qgcn.nn.decoders import FermiDirac
 
-__all__ = ["BilinearForm", "Distance", "InnerProduct", "PairDecoder", "SquaredDistance"]
+__all__ = ["BilinearForm", "Distance", "InnerProduct", "PairDecoder", "SquaredDistance", "metric_signs"]
 
 
 class PairDecoder(nn.Module, ABC):
@@ -101,7 +101,7 @@ class InnerProduct(PairDecoder):
 
     def __init__(self, space: Space) -> None:
         super().__init__()
-        self.register_buffer("signs", _signs(space), persistent=False)
+        self.register_buffer("signs", metric_signs(space), persistent=False)
         self.values = nn.Parameter(torch.zeros(2))  # logarithm of the scale, and the bias
 
     def form(self) -> Tensor:
@@ -139,7 +139,7 @@ class BilinearForm(InnerProduct):
         return self.weights * self.values[0].exp()
 
 
-def _signs(space: Space) -> Tensor:
+def metric_signs(space: Space) -> Tensor:
     """Return the signs of tangent coordinates at the origin: -1 for the times of a pseudo-hyperboloid, 1 elsewhere."""
     parts = []
     for part in space.parts:

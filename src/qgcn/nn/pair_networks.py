@@ -10,7 +10,7 @@ from qgcn.nn.dropout import Dropout
 from qgcn.nn.neighbours import SharedNeighbours
 from qgcn.nn.pair_decoders import BilinearForm, Distance, InnerProduct, PairDecoder, SquaredDistance
 
-__all__ = ["PAIR_DECODERS", "NeighbourNetwork", "PairNetwork", "pair_decoder"]
+__all__ = ["PAIR_DECODERS", "NeighbourNetwork", "PairNetwork", "pair_decoder", "rows_of_pairs", "small_network"]
 
 PAIR_DECODERS: Final = ("squared-distance", "distance", "product", "bilinear", "network", "neighbours")
 """Names of the decoders of pairs."""
@@ -34,7 +34,7 @@ class PairNetwork(PairDecoder):
 
     def __init__(self, space: Space, *, dropout: float = 0.0) -> None:
         super().__init__()
-        self.network = _network(space.ambient_dim + 1, dropout)
+        self.network = small_network(space.ambient_dim + 1, dropout)
 
     def pairs(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
         """Return the logits of edges between ``x`` and ``y``, row by row."""
@@ -48,13 +48,7 @@ class PairNetwork(PairDecoder):
     @torch.no_grad()
     def rows(self, points: Tensor, nodes: Tensor, space: Space) -> Tensor:
         """Return the logits of some points with all of them."""
-        count = len(points)
-        others = torch.arange(count, device=points.device)
-        rows = []
-        for some in nodes.split(max(1, BLOCK // max(count, 1))):
-            pairs = torch.stack((some.repeat_interleave(count), others.repeat(len(some))))
-            rows.append(self.decode(points, pairs, space).reshape(len(some), count))
-        return torch.cat(rows) if rows else points.new_empty(0, count)
+        return rows_of_pairs(self, points, nodes, space)
 
     def _read(self, products: Tensor, squares: Tensor) -> Tensor:
         inputs = torch.cat((products, squares.log1p().unsqueeze(-1)), dim=-1)
@@ -78,7 +72,7 @@ class NeighbourNetwork(PairNetwork):
     def __init__(self, space: Space, neighbours: SharedNeighbours, *, dropout: float = 0.0) -> None:
         super().__init__(space, dropout=dropout)
         self.neighbours = neighbours
-        self.shared = _network(space.ambient_dim, dropout)
+        self.shared = small_network(space.ambient_dim, dropout)
 
     def decode(self, points: Tensor, pairs: Tensor, space: Space) -> Tensor:
         """Return the logits of pairs of nodes, shape ``(P,)``."""
@@ -118,6 +112,19 @@ def pair_decoder(
     raise ValueError(f"unknown decoder {name!r}: expected one of {', '.join(PAIR_DECODERS)}")
 
 
-def _network(inputs: int, dropout: float) -> nn.Sequential:
+@torch.no_grad()
+def rows_of_pairs(decoder: PairDecoder, points: Tensor, nodes: Tensor, space: Space) -> Tensor:
+    """Return the logits of some points with all of them, shape ``(n, N)``, pair by pair, in blocks of :data:`BLOCK`."""
+    count = len(points)
+    others = torch.arange(count, device=points.device)
+    rows = []
+    for some in nodes.split(max(1, BLOCK // max(count, 1))):
+        pairs = torch.stack((some.repeat_interleave(count), others.repeat(len(some))))
+        rows.append(decoder.decode(points, pairs, space).reshape(len(some), count))
+    return torch.cat(rows) if rows else points.new_empty(0, count)
+
+
+def small_network(inputs: int, dropout: float) -> nn.Sequential:
+    """Return a network of one hidden layer, about as wide as its input, with one output."""
     width = max(LEAST_WIDTH, inputs - 1)
     return nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), Dropout(dropout), nn.Linear(width, 1))

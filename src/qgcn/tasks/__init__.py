@@ -1,11 +1,17 @@
-"""Tasks: node classification, link prediction, graph reconstruction, entailment, and what a task of one's own builds on."""
+"""Tasks, and what a task of one's own builds on.
 
-from qgcn.tasks.batches import Batch, Draws, FullBatch, Loader, Randomness
+Node classification, link prediction, directed links, graph reconstruction, entailment.
+"""
+
+from qgcn.tasks.arrow_predictor import ArrowPredictor
+from qgcn.tasks.batches import WHOLE, Batch, Draws, FullBatch, Loader, Randomness, Share
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
+from qgcn.tasks.directed_links import DirectedLinks
 from qgcn.tasks.entailment import Entailment, EntailmentPredictor
 from qgcn.tasks.link_predictor import LinkPredictor
 from qgcn.tasks.links import LinkPrediction
+from qgcn.tasks.minibatches import MiniBatches, MiniBatching
 from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.reconstruction import Reconstruction, Reconstructor
 from qgcn.tasks.registry import TASKS, find_task, register_task
@@ -13,8 +19,11 @@ from qgcn.tasks.task import Rung, Task
 
 __all__ = [
     "TASKS",
+    "WHOLE",
+    "ArrowPredictor",
     "Batch",
     "Config",
+    "DirectedLinks",
     "Draws",
     "Entailment",
     "EntailmentPredictor",
@@ -22,6 +31,8 @@ __all__ = [
     "LinkPrediction",
     "LinkPredictor",
     "Loader",
+    "MiniBatches",
+    "MiniBatching",
     "NodeClassification",
     "NodeClassifier",
     "PairPredictor",
@@ -30,6 +41,7 @@ __all__ = [
     "Reconstruction",
     "Reconstructor",
     "Rung",
+    "Share",
     "Task",
     "find_task",
     "read_config",

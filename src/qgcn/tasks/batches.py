@@ -1,6 +1,6 @@
 """Batches: what one step of training sees, and the loaders that yield them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,11 +10,12 @@ from torch import Tensor
 from qgcn.nn import Adjacency, SparseMatrix, mixed_key
 
 if TYPE_CHECKING:
+    from qgcn.tasks.predictor import Predictor
     from qgcn.tasks.task import Split, Task
 
-__all__ = ["Batch", "Draws", "FullBatch", "Loader", "Randomness"]
+__all__ = ["WHOLE", "Batch", "Draws", "FullBatch", "Loader", "Randomness", "Share"]
 
-_DRAWS, _EDGES = -1, -2  # keep the streams of a task's draws apart from those of the layers, which count from 0
+_DRAWS, _EDGES, _BATCHES = -1, -2, -3  # keep the streams of a task's draws apart from those of the layers, which count from 0
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,39 @@ class Batch:
         graph: The graph, or as much of it as the step needs.
         targets: Further arguments of the predictor, the same for all seeds.
         drawn: Further arguments after those, for each seed its own.
+        weight: Share of the step's loss that is of this batch: less than 1 where several processes take a step together.
     """
 
     x: Tensor | SparseMatrix
     graph: Adjacency
     targets: tuple[Tensor, ...] = ()
     drawn: tuple[tuple[Tensor, ...], ...] = ()
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of a batch that one of several processes takes.
+
+    Attributes:
+        rank: Number of the process.
+        count: Number of processes.
+    """
+
+    rank: int = 0
+    count: int = 1
+
+    def of(self, size: int) -> tuple[Tensor, float]:
+        """Return which of so many things belong to the part, and how large a share they are.
+
+        Where there are fewer things than processes, some of these take one that counts nothing.
+        """
+        mine = torch.arange(self.rank, max(size, self.rank), self.count)
+        return (mine, len(mine) / size) if len(mine) else (mine.new_zeros(1), 0.0)
+
+
+WHOLE = Share()
+"""All of a batch: there is one process."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +113,10 @@ class Randomness:
         """Return the generator that edges are left out by, the same for all seeds."""
         return self._generator(self.shared, _EDGES)
 
+    def key(self, *parts: int) -> int:
+        """Return a key for what is drawn of a mini-batch, for a seed that is alone."""
+        return mixed_key(self.seeds[0], self.epoch, _BATCHES, *parts)
+
     def _generator(self, seed: int, stream: int) -> torch.Generator:
         return torch.Generator(self.device).manual_seed(mixed_key(seed, self.epoch, stream))
 
@@ -95,8 +127,14 @@ class Loader(Protocol):
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
 
-    def batches(self, randomness: Randomness) -> Iterator[Batch]:
-        """Yield the batches of an epoch of training."""
+    def batches(self, randomness: Randomness, first: int = 0, share: Share = WHOLE) -> Iterator[Batch]:
+        """Yield the batches of an epoch of training.
+
+        Args:
+            randomness: What they are drawn by.
+            first: Number of the first batch that is wanted.
+            share: Part of each batch that is wanted.
+        """
 
     def scored(self, split: "Split", *, whole: bool = False) -> Batch:
         """Return what the predictions of a split are computed from.
@@ -105,6 +143,18 @@ class Loader(Protocol):
             split: Part of the data to be scored.
             whole: Take the whole graph, even if less of it is needed.
         """
+
+    def predictions(self, split: "Split", predict: Callable[[Batch], Tensor], *, whole: bool = False) -> Tensor:
+        """Return the predictions of a split, computed from as many batches as it takes.
+
+        Args:
+            split: Part of the data to be scored.
+            predict: Returns the predictions of a batch.
+            whole: As for :meth:`scored`.
+        """
+
+    def embed(self, predictor: "Predictor") -> Tensor:
+        """Return the points of all nodes, shape ``(N, d)``."""
 
 
 class FullBatch:
@@ -121,9 +171,16 @@ class FullBatch:
     def __len__(self) -> int:
         return 1
 
-    def batches(self, randomness: Randomness) -> Iterator[Batch]:
-        """Yield the one batch of an epoch."""
-        yield self.batch(self.draws(randomness))
+    def batches(self, randomness: Randomness, first: int = 0, share: Share = WHOLE) -> Iterator[Batch]:
+        """Yield the one batch of an epoch.
+
+        Raises:
+            ValueError: A part of it is wanted.
+        """
+        if share.count > 1:
+            raise ValueError("a full batch has no parts: several processes train on mini-batches, give a batch_size")
+        if first == 0:
+            yield self.batch(self.draws(randomness))
 
     def draws(self, randomness: Randomness) -> Draws:
         """Draw what an epoch needs; the same shapes every time."""
@@ -141,6 +198,14 @@ class FullBatch:
         task = self.task
         inputs = (task.x, task.graph) if whole else self.inputs(split, task.graph)
         return Batch(*inputs, task.targets(split))
+
+    def predictions(self, split: "Split", predict: Callable[[Batch], Tensor], *, whole: bool = False) -> Tensor:
+        """Return the predictions of a split, computed at once."""
+        return predict(self.scored(split, whole=whole))
+
+    def embed(self, predictor: "Predictor") -> Tensor:
+        """Return the points of all nodes, computed at once."""
+        return predictor.embed(self.task.x, self.task.graph)
 
     def inputs(self, split: "Split", graph: Adjacency) -> tuple[Tensor | SparseMatrix, Adjacency]:
         """Return features and graph, or as much of them as the nodes of a split see.

@@ -17,12 +17,13 @@ from qgcn.embedding import node_ids_of, read_embedding
 from qgcn.manifolds import Space, parse_space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, SparseMatrix, TangentClassifier
-from qgcn.tasks.batches import FullBatch
 from qgcn.tasks.class_terms import ClassTerms
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.features import as_scipy
 from qgcn.tasks.inputs import check_part
 from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_names, split_column
+from qgcn.tasks.minibatches import loader_of
+from qgcn.tasks.node_batches import NodeBatching
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Scores, Split, Task
@@ -89,12 +90,12 @@ class NodeClassifier(Predictor):
         """Return the logits of all nodes, or of ``targets[0]`` alone, shape ``(n, C)``; a restricted graph must be theirs."""
         logits = self.encoder.tangent(x, graph)
         if self.head is not None:
-            logits = self.head.from_tangent(logits, graph if self.convolve else None, graph.nodes)
+            logits = self.head.from_tangent(logits, graph if self.convolve else None, graph.ends)
         return logits[targets[0]] if targets and graph.nodes is None else logits
 
 
 @register_task
-class NodeClassification(Task[ClassificationConfig]):
+class NodeClassification(NodeBatching, Task[ClassificationConfig]):
     """Learn the classes of some nodes, and predict those of the others.
 
     Scores: ``accuracy``, ``f1_micro`` (equal to it when each node has one class) and ``f1_macro``. The graph needs ``y`` and
@@ -163,7 +164,7 @@ class NodeClassification(Task[ClassificationConfig]):
         made.data, made.source = copy.copy(self.data), copy.copy(self.source)
         made.data.y = made.source.y = made.y.cpu()
         made.__dict__.pop("cheap", None)
-        made.loader = FullBatch(made)
+        made.loader = loader_of(made)
         return made
 
     def prepare(self) -> None:

@@ -8,9 +8,18 @@ import copy
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 from qgcn.hints import nearest
@@ -39,6 +48,12 @@ def check_shares(config: Any) -> None:
                 raise ValueError(f"{name} has no effect beside split, whose file says what is held out: leave out one of them")
     if (config.val or 0) + (config.test or 0) >= 1:
         raise ValueError(f"val and test must be shares with val + test < 1, got val={config.val} and test={config.test}")
+
+
+def _fanout(given: Any) -> Any:
+    """Read a number, and a list of numbers as YAML has it, as text without blanks."""
+    given = ",".join(map(str, given)) if isinstance(given, list) else given
+    return str(given).replace(" ", "") if isinstance(given, int | str) and not isinstance(given, bool) else given
 
 
 class _Data(BaseModel):
@@ -72,6 +87,16 @@ class _Training(BaseModel):
     schedule: Literal["constant", "cosine"] = Field("constant", description="Learning rate over time.")
     clip: float | None = Field(None, gt=0, description="Clip gradients to this norm.")
     eval_every: int | None = Field(None, ge=1, description="Epochs between validations; the task's own number if not given.")
+    batch_size: int | None = Field(
+        None,
+        ge=1,
+        description="Train on mini-batches of this many nodes or edges, with sampled neighbours; all at once if not given.",
+    )
+    fanout: Annotated[str | None, BeforeValidator(lambda given: _fanout(given))] = Field(
+        None,
+        pattern=r"^([1-9][0-9]{0,8}|all)(,([1-9][0-9]{0,8}|all))*$",
+        description="Neighbours drawn at each hop of a mini-batch, such as 10,5: a number, or all; 10 if not given.",
+    )
     refit: bool = Field(False, description="Train again on everything, for the number of epochs that validation chose.")
 
 

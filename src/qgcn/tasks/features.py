@@ -1,5 +1,6 @@
 """Features of nodes as a model takes them: checked, normalised, extended, dense or sparse."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -12,8 +13,8 @@ __all__ = ["as_scipy", "check_features", "extended", "laid_out", "normalize_rows
 
 SPARSE_BELOW = 0.25
 """Share of entries that are not zero under which a matrix of features is multiplied faster as a sparse one."""
-
-
+AT_ONCE = 1 << 24
+"""Features that are looked at together."""
 LARGEST_DENSE = 1 << 32
 """Bytes of a sparse matrix of features, one-hot ones above all, that is made dense for a model that takes no other, at most."""
 
@@ -68,10 +69,27 @@ def _one_hot(places: Tensor, width: int) -> Tensor:
 
 def check_features(x: Tensor) -> None:
     """Raise if a feature is not finite, and name its node."""
-    finite = torch.isfinite(x)
-    if not bool(finite.all()):
-        node, column = (~finite).nonzero()[0].tolist()
-        raise ValueError(f"features must be finite, but feature {column} of node {node} is {x[node, column].item()}")
+    for first, part in _blocks(x):
+        finite = torch.isfinite(part)
+        if not bool(finite.all()):
+            node, column = (~finite).nonzero()[0].tolist()
+            value = part[node, column].item()
+            raise ValueError(f"features must be finite, but feature {column} of node {first + node} is {value}")
+
+
+def _blocks(x: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Yield runs of rows and where they begin, so that features mapped from a file are not copied; sparse ones at once."""
+    if x.layout != torch.strided:
+        yield 0, x
+        return
+    rows = max(1, AT_ONCE // max(1, x.shape[1]))
+    for first in range(0, len(x), rows):
+        yield first, x[first : first + rows]
+
+
+def _is_sparse(x: Tensor) -> bool:
+    """Tell whether most features are zero, of dense ones."""
+    return sum(int(part.count_nonzero()) for _, part in _blocks(x)) < SPARSE_BELOW * x.numel()
 
 
 def laid_out(x: Tensor, sparse: bool) -> Tensor | SparseMatrix:
@@ -83,7 +101,7 @@ def laid_out(x: Tensor, sparse: bool) -> Tensor | SparseMatrix:
                 "take a model such as qgcn, which takes sparse ones, or give the nodes features"
             )
         return x if x.layout == torch.strided else x.to_dense()
-    if x.layout == torch.strided and float((x != 0).float().mean()) >= SPARSE_BELOW:
+    if x.layout == torch.strided and not _is_sparse(x):
         return x
     return SparseMatrix.of(x)
 
@@ -93,7 +111,7 @@ def as_scipy(x: Tensor) -> Any:
     from scipy.sparse import coo_array
 
     x = x.cpu()
-    if x.layout == torch.strided and float((x != 0).float().mean()) >= SPARSE_BELOW:
+    if x.layout == torch.strided and not _is_sparse(x):
         return x.numpy()
     entries = x.to_sparse_coo().coalesce()
     return coo_array((entries.values().numpy(), tuple(entries.indices().numpy())), shape=tuple(x.shape)).tocsr()

@@ -37,6 +37,22 @@ class Inputs:
     def __init__(self, edges: Tensor, weights: Tensor | None, x: Tensor, num_nodes: int) -> None:
         self.edges, self.weights, self.x, self.num_nodes = edges, weights, x, num_nodes
         self._made: dict[tuple[Any, ...], Any] = {}
+        self.oriented: Inputs = self
+        """The same with edges as they were given."""
+
+    def turned(self, way: str) -> "Inputs":
+        """Return the same with edges ``forward``, as they are, ``backward``, or in ``both`` directions; weights are dropped."""
+        if way == "forward":
+            return self
+        key = ("turned", way)
+        if key not in self._made:
+            back = self.edges.flip(0)
+            edges = back if way == "backward" else torch.unique(torch.cat((self.edges, back), dim=1), dim=1)
+            made = Inputs(edges, None, self.x, self.num_nodes)
+            made.oriented = self
+            self._made[key] = made
+        found: Inputs = self._made[key]
+        return found
 
     def features(self, sparse: bool, device: torch.device, dtype: torch.dtype) -> Tensor | SparseMatrix:
         """Return the features, dense or sparse."""

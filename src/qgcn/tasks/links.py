@@ -17,11 +17,12 @@ from qgcn.data import LinkSplit, read_link_split, split_links
 from qgcn.embedding import node_ids_of
 from qgcn.manifolds import Space, parse_space
 from qgcn.nn import PAIR_DECODERS, NeighbourNetwork, SharedNeighbours, pair_decoder
-from qgcn.tasks.batches import FullBatch
 from qgcn.tasks.config import Config, check_shares, path_field
 from qgcn.tasks.insights import Column, Quality, auc_by_degree
+from qgcn.tasks.link_batches import LinkBatching, NegativeSampling
 from qgcn.tasks.link_predictor import LinkPredictor
 from qgcn.tasks.link_terms import Choice, LinkTerms
+from qgcn.tasks.minibatches import loader_of
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.ranges import NETWORK, Interval, Range
 from qgcn.tasks.ranges import Choice as Values
@@ -67,9 +68,12 @@ class LinkConfig(Config):
         False,
         description="Learn at which distance, squared or not, an edge is as likely as not, and how softly, from 2 and 1 on.",
     )
+    negative_sampling: NegativeSampling = Field(
+        "uniform", description="Draw training non-edges from all pairs, from ends of the batch's edges, or by degree."
+    )
     blend: bool = Field(True, description="Weigh the network with structural scores, such as shared neighbours, by validation.")
 
-    of_model: ClassVar[tuple[str, ...]] = ("decoder", "learn_boundary")
+    of_model: ClassVar[tuple[str, ...]] = ("decoder", "learn_boundary", "negative_sampling")
     defaults: ClassVar[dict[str, Any]] = {
         "aggregation": "mean",
         "feature_dropout": 0.5,
@@ -81,7 +85,7 @@ class LinkConfig(Config):
 
 
 @register_task
-class LinkPrediction(Task[LinkConfig]):
+class LinkPrediction(LinkBatching, Task[LinkConfig]):
     """Learn some edges of a graph, and tell the others from non-edges.
 
     Scores: ``roc_auc``, ``average_precision``, ``mrr`` and ``hits@10``, ``hits@50``, ``hits@100``: of all held-out edges among
@@ -121,6 +125,8 @@ class LinkPrediction(Task[LinkConfig]):
             raise ValueError(f"negatives has no effect with the protocol {config.protocol}; it is for protocol hard")
         if isinstance(config, LinkConfig) and config.learn_boundary and "distance" not in config.decoder:
             raise ValueError(f"learn_boundary has no effect with the decoder {config.decoder}, which has no boundary")
+        if isinstance(config, LinkConfig) and config.batch_size is not None and config.decoder == "neighbours":
+            raise ValueError("the decoder neighbours has no mini-batches: leave out batch_size, or take another decoder")
 
     @classmethod
     def metric_of(cls, config: Config) -> str:
@@ -154,7 +160,7 @@ class LinkPrediction(Task[LinkConfig]):
         made.data.edge_index = made.source.edge_index = torch.cat((known, known.flip(0)), dim=1)
         made.data.edge_weight = made.source.edge_weight = None  # of all edges, and not used
         made.__dict__.pop("link_terms", None)
-        made.loader = FullBatch(made)
+        made.loader = loader_of(made)
         return made
 
     def prepare(self) -> None:
@@ -210,15 +216,11 @@ class LinkPrediction(Task[LinkConfig]):
     @property
     def is_static(self) -> bool:
         """Whether a step can be recorded: how many neighbours are shared differs from step to step."""
-        return self.config.decoder != "neighbours"
+        return bool(self.config.decoder != "neighbours")
 
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch: their non-edges share different numbers of neighbours."""
         return super().can_batch() and self.config.decoder != "neighbours"
-
-    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Draw as many fresh non-edges as there are training edges."""
-        return (self.links.negatives.sample(self.links.train.shape[1], generator),)
 
     def targets(self, split: Split) -> tuple[Tensor, ...]:
         """Return the training edges; or the edges of a split, then its non-edges."""

@@ -1,13 +1,16 @@
 """A network with the decoder of a task."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
 from qgcn.manifolds import Space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, SparseMatrix
+
+if TYPE_CHECKING:
+    from qgcn.tasks.batches import Batch
 
 __all__ = ["PairPredictor", "Predictor"]
 
@@ -38,6 +41,10 @@ class Predictor(nn.Module, ABC):
     @abstractmethod
     def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return what the task's score is computed from."""
+
+    def predict_batch(self, batch: "Batch") -> Tensor:
+        """Return the predictions of a batch."""
+        return self("predict", batch.x, batch.graph, *batch.targets)  # type: ignore[no-any-return]
 
     def embed(self, x: Tensor | SparseMatrix, graph: Adjacency) -> Tensor:
         """Return the embedding, points of shape ``(N, d)``."""

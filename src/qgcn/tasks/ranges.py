@@ -1,12 +1,26 @@
 """Ranges of settings that a search draws from: a task names its own, the same for every model."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["NETWORK", "WIDTH", "Choice", "Interval", "Range"]
+__all__ = ["NETWORK", "WIDTH", "Choice", "Interval", "Range", "Rung"]
 
 WIDTH: Final = "width"
 """Name of a range that is no setting: the coordinates of hidden layers, in multiples of those of the space."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One round of trials: such a share of all spaces takes part, each for so many epochs with so many seeds."""
+
+    share: float
+    epochs: int
+    seeds: int
+
+    def places(self, spaces: int) -> int:
+        """Return how many of so many spaces take part; two at least, so that there is something to compare."""
+        return min(spaces, max(2, math.floor(self.share * spaces)))
 
 
 @dataclass(frozen=True)

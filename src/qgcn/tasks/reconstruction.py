@@ -163,9 +163,6 @@ class Reconstruction(Task[ReconstructionConfig]):
     titles: ClassVar[dict[str, str]] = {"map": "mAP", "map_margin": "mAP margin (95 %)"}
     plain_scores: ClassVar[frozenset[str]] = frozenset({"distortion", "worst_distortion"})
 
-    group: Any = None
-    """Processes that share the work of the step, see :func:`qgcn.kernels.reconstruction_loss`."""
-
     @classmethod
     def check(cls, config: Config) -> None:
         """Raise if features are asked for that the model cannot read."""
@@ -234,6 +231,11 @@ class Reconstruction(Task[ReconstructionConfig]):
         if self.config.objective != "neighbours":
             return None
         return sampling.drawn_of(self.config.negatives, self.num_nodes, self.config.blocks)
+
+    @property
+    def shares_rows(self) -> bool:
+        """Whether processes share the rows of all pairs: not if negatives are drawn, see :mod:`qgcn.kernels.sampled`."""
+        return self.drawn is None
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draw the negatives of a step, if they are drawn."""

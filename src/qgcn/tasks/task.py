@@ -4,10 +4,8 @@ An instance is a problem: the data and the split of one graph. It yields batches
 """
 
 import copy
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import torch
@@ -16,16 +14,17 @@ from torch import Tensor
 from qgcn.data import undirected
 from qgcn.manifolds import Space
 from qgcn.models import Capabilities, Encoder
-from qgcn.tasks.batches import FullBatch, Loader
+from qgcn.tasks.batches import Loader
 from qgcn.tasks.blendable import Blendable, Split
 from qgcn.tasks.config import Config
 from qgcn.tasks.division import Division
 from qgcn.tasks.features import extended
 from qgcn.tasks.inputs import Inputs
 from qgcn.tasks.insights import Column, Listing, Quality
+from qgcn.tasks.minibatches import MiniBatching, loader_of
 from qgcn.tasks.origin import Origin
 from qgcn.tasks.predictor import Predictor
-from qgcn.tasks.ranges import NETWORK, Range
+from qgcn.tasks.ranges import NETWORK, Range, Rung
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -38,20 +37,7 @@ Scores = dict[str, float]
 ConfigT = TypeVar("ConfigT", bound=Config)
 
 
-@dataclass(frozen=True)
-class Rung:
-    """One round of trials: such a share of all spaces takes part, each for so many epochs with so many seeds."""
-
-    share: float
-    epochs: int
-    seeds: int
-
-    def places(self, spaces: int) -> int:
-        """Return how many of so many spaces take part; two at least, so that there is something to compare."""
-        return min(spaces, max(2, math.floor(self.share * spaces)))
-
-
-class Task(Blendable, ABC, Generic[ConfigT]):
+class Task(Blendable, MiniBatching, ABC, Generic[ConfigT]):
     """Data, split and score of a task; :func:`~qgcn.tasks.register_task` makes a subclass known.
 
     Args:
@@ -194,7 +180,7 @@ class Task(Blendable, ABC, Generic[ConfigT]):
         # networks that take edges add loops of their own
         loops, aggregation = self.capabilities.graph == "matrix", config.options.get("aggregation", "sym")
         self.graph = self._inputs.graph(loops, aggregation, self.device, dtype)
-        self.loader: Loader = FullBatch(self)
+        self.loader: Loader = loader_of(self)
 
     def _features(self, edges: Tensor) -> Tensor:
         config, origin, extra = self.config, self.origin, self.extra_features()
@@ -217,6 +203,7 @@ class Task(Blendable, ABC, Generic[ConfigT]):
     @classmethod
     def check(cls, config: Config) -> None:
         """Raise ``ValueError`` if settings do not go together."""
+        cls.check_batches(config)
         if config.capabilities.learns_nodes and not cls.learns_nodes:
             raise ValueError(f"the model {config.model} learns coordinates of nodes, nothing for {cls.name}; try qgcn")
         if config.refit and not cls.everything:
@@ -324,7 +311,7 @@ class Task(Blendable, ABC, Generic[ConfigT]):
 
     def embed(self, predictor: Predictor) -> Tensor:
         """Return the points of the nodes by a trained model, shape ``(N, d)``."""
-        return predictor.embed(self.x, self.graph)
+        return self.loader.embed(predictor)
 
     def adapted(self, predictor: Predictor) -> Predictor:
         """Return a model that was trained on another graph as it answers about this one: itself, unless it knows the graph."""
@@ -392,7 +379,7 @@ class Task(Blendable, ABC, Generic[ConfigT]):
 
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained as one batch."""
-        return self.batchable and self.capabilities.batchable
+        return self.batchable and self.capabilities.batchable and self.config.batch_size is None
 
     def __repr__(self) -> str:
         edges = self.data.edge_index.shape[1]

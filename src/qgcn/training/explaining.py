@@ -93,10 +93,14 @@ def explained_model(task: Task[Any], predictor: Predictor, pair: Tensor | None =
         pair: Positions of two nodes, shape ``(2, 1)``, for a task that scores pairs.
 
     Raises:
-        ValueError: The model does not read the graph.
+        ValueError: The model does not read the graph, or multiplies with it instead of passing messages.
     """
+    from torch_geometric.nn import MessagePassing
+
     if task.capabilities.graph == "none" or task.capabilities.learns_nodes:
         raise ValueError(f"the model {task.config.model} does not read the graph: there are no edges to explain")
+    if not any(isinstance(module, MessagePassing) for module in predictor.encoder.modules()):
+        raise ValueError(f"the model {task.config.model} multiplies with the graph: expected one of layers, such as qgcn")
     if pair is None:
         return _Explained(task, predictor).to(task.device).eval()
     return _ExplainedPair(task, predictor, pair).to(task.device).eval()

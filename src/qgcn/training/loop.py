@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,12 +15,14 @@ from torch.func import functional_call, stack_module_state
 from qgcn.embedding import is_finite
 from qgcn.manifolds import Space
 from qgcn.nn import Dropout, dropout_keys, mixed_key
-from qgcn.tasks import Batch, Config, FullBatch, Predictor, Randomness, Task
+from qgcn.tasks import WHOLE, Batch, Config, FullBatch, Predictor, Randomness, Task
 from qgcn.tasks.task import Split
 from qgcn.training import state as states
 from qgcn.training.blends import final_scores
-from qgcn.training.parameters import build_optimiser, build_predictor, clip_gradients, parameter_roles
+from qgcn.training.parameters import build_optimiser, build_predictor, clip_gradients, parameter_roles, schedule_rates
+from qgcn.training.processes import Processes
 from qgcn.training.recording import WARM_STEPS, Backlog, RecordedTraining
+from qgcn.training.validations import DIVERGED, Diverged, Validation
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -28,39 +30,16 @@ if TYPE_CHECKING:
 __all__ = ["Diverged", "Trainer", "Validation"]
 
 
-class Diverged(ValueError):  # noqa: N818
-    """Training diverged: a loss, a prediction or a parameter is not finite."""
-
-
 _KEPT = ("best_score", "best_tie", "best_epoch", "stopped")
 """What is known of each seed's best model, and whether it has stopped."""
-DIVERGED = "training diverged: {} of seed {} at epoch {} is not finite; try a smaller lr than {:g}"
-
-
-@dataclass(frozen=True)
-class Validation:
-    """The state of training after a validation; one entry for each seed.
-
-    Attributes:
-        epoch: Epochs done.
-        loss: Training loss of the last of them.
-        score: Score on validation.
-        best: The best so far.
-        active: Whether the seed was still in training; one that has stopped goes on in its batch, but nothing of it is kept.
-    """
-
-    epoch: int
-    loss: list[float]
-    score: list[float]
-    best: list[float]
-    active: list[bool]
 
 
 class Trainer:
-    """Trains the seeds of a group together, full batch.
+    """Trains the seeds of a group together.
 
-    The state is a function of the config and the number of epochs done: all randomness is keyed by seed and epoch. So a state
-    that was saved goes on as if it had never been interrupted, and a group ends where its seeds would have ended alone.
+    The state is a function of the config and the number of steps done: all randomness is keyed by seed, epoch and batch. So a
+    state that was saved goes on as if it had never been interrupted, and a group ends where its seeds would have ended alone.
+    Several processes take the steps together, each with a share of every batch.
 
     Args:
         task: The problem, on the device.
@@ -77,6 +56,12 @@ class Trainer:
         self.epochs = self.config.epochs if keep is None else max(keep)
         """Epoch at which training ends, if nothing stops it before."""
         self.epoch = 0
+        self.step = 0
+        """Steps of the epoch that are done."""
+        self.parts = len(task.loader)
+        """Number of steps of an epoch, after each of which training can be asked to stop."""
+        self.processes = Processes(fabric)
+        self._whole = task.shares_rows or self.processes.alone  # each process has the whole gradient
         self.breakable: Callable[[], AbstractContextManager[None]] = nullcontext
         """Context of work that may be broken off by an error: what has been learned stays as it was before."""
         self.predictors = [build_predictor(task, seed, fabric.device) for seed in self.seeds]
@@ -97,19 +82,16 @@ class Trainer:
         self.stopped = torch.zeros(len(self.seeds), dtype=torch.bool, device=device)
         self._all_stopped = False  # known here, so that no step waits for the device
         self._loss: Tensor | None = None  # of an epoch that is not validated yet
+        self._partial: Tensor | None = None  # sum of the losses of an epoch that is not done yet
+        self._batches: Iterator[Batch] | None = None
         able = task.capabilities
         self._foreign = not able.keyed
-        self._static = fabric.device.type == "cuda" and able.keyed and able.recordable and task.is_static
+        self._static = fabric.device.type == "cuda" and isinstance(task.loader, FullBatch) and able.keyed
+        self._static = self._static and able.recordable and task.is_static
         self._recorded: RecordedTraining | None = None
         self._backlog = Backlog(device)
         self.optimiser = build_optimiser(self.parameters, self._roles, self.config, recorded=self._static)
         self.seconds = 0.0
-
-    parts = 1
-    """Number of times in an epoch that training can be asked to stop."""
-
-    def _devices(self) -> list[torch.device]:
-        return [self.fabric.device] if self.fabric.device.type == "cuda" else []
 
     @property
     def eval_every(self) -> int:
@@ -133,7 +115,7 @@ class Trainer:
 
         Args:
             report: Called after each validation.
-            until: Asked after each epoch whether to stop.
+            until: Asked after each step whether to stop.
 
         Raises:
             Diverged: The loss, the predictions or the parameters of a seed are not finite.
@@ -141,10 +123,9 @@ class Trainer:
         began = time.perf_counter()
         while not self.finished:
             if self._loss is None:
-                self._loss = self._train_epoch()
-                self.epoch += 1
+                self._advance()
                 self._backlog.add()
-            progress = self._look(self._loss)
+            progress = None if self._loss is None else self._look(self._loss)
             self._loss = None
             now = time.perf_counter()
             self.seconds += now - began
@@ -156,41 +137,61 @@ class Trainer:
         if self.finished:
             self._recorded = None  # and the memory it holds
 
-    def _train_epoch(self) -> Tensor:
-        """Take the steps of an epoch; return the losses of the last."""
-        self._schedule()
+    def _advance(self) -> None:
+        """Take a step; after the last one of an epoch, the losses are those of its steps on average."""
+        loader = self.task.loader
         self.predictor.train()
-        if not self.batched:
-            self.predictor.encoder.advance(self.epoch, self.config.epochs)
-        shared = Randomness(self.seeds, self.config.split_seed, self.epoch, self.fabric.device)
-        loader, losses = self.task.loader, torch.empty(0)
+        batches, self._batches = self._batches or self._begin_epoch(), None  # gone if the step is broken off
         if self._static and isinstance(loader, FullBatch):
             made = loader, self.predictor, self._own_seeds, self._step, self.fabric.device
             self._recorded = self._recorded or RecordedTraining(*made)
-            return self._recorded.step(loader.draws(shared), self.epoch)
-        for batch in loader.batches(shared):
-            losses = self._step(batch)
-        return losses
+            losses = self._recorded.step(loader.draws(self._randomness), self.epoch)
+        else:
+            losses = self._step(next(batches))
+        self.step += 1
+        if len(loader) > 1:  # in float64, as it is saved
+            losses = losses.double() if self._partial is None else self._partial + losses
+        if self.step < len(loader):
+            self._partial, self._batches = losses, batches
+            return
+        self._loss = losses if len(loader) == 1 else losses / len(loader)
+        self.step, self._partial = 0, None
+        self.epoch += 1
+
+    def _begin_epoch(self) -> Iterator[Batch]:
+        """Prepare for an epoch, or for what is left of it; return its batches."""
+        schedule_rates(self.optimiser, self.config, self.epoch)
+        if not self.batched:
+            self.predictor.encoder.advance(self.epoch, self.config.epochs)
+        share = WHOLE if self._whole else self.processes.share
+        return self.task.loader.batches(self._randomness, self.step, share)
+
+    @property
+    def _randomness(self) -> Randomness:
+        return Randomness(self.seeds, self.config.split_seed, self.epoch, self.fabric.device)
+
+    @property
+    def _number(self) -> int:
+        """Steps done in all epochs."""
+        return self.epoch * len(self.task.loader) + self.step
 
     def _step(self, batch: Batch) -> Tensor:
         self.optimiser.zero_grad()
-        # an epoch of several steps is not to be left half done, nor a recording
-        with self.breakable() if len(self.task.loader) == 1 and not self._static else nullcontext():
+        # what several processes do together, and a recording, is not to be left half done
+        with self.breakable() if self.processes.alone and not self._static else nullcontext():
             with self._foreign_randomness():
                 losses = self._call("loss", batch)
+            if batch.weight != 1:
+                losses = losses * batch.weight
             with torch.autograd.set_multithreading_enabled(False):  # signals are heard in this thread alone
                 self.fabric.backward(losses.sum())
+        losses = losses.detach()  # whoever keeps it should not keep the graph of the step
+        if not self._whole:
+            self.processes.add_in_place(losses, *(each.grad for each in self.parameters.values() if each.grad is not None))
         if self.config.clip is not None:
             clip_gradients(self.parameters.values(), self.config.clip, len(self.seeds) if self.batched else None)
         self.optimiser.step()
-        return losses.detach()  # whoever keeps it should not keep the graph of the step
-
-    def _schedule(self) -> None:
-        if self.config.schedule == "cosine":
-            factor = (1 + math.cos(math.pi * self.epoch / self.config.epochs)) / 2
-            for group in self.optimiser.param_groups:
-                rate = group["initial_lr"] * factor
-                group["lr"] = group["lr"].fill_(rate) if self._static else rate
+        return losses
 
     def _call(self, method: str, batch: Batch, parameters: dict[str, Tensor] | None = None) -> Tensor:
         """Call a method of every seed's predictor; results are stacked for a batch of seeds.
@@ -224,7 +225,7 @@ class Trainer:
             return {}
         if self._recorded is not None and self._recorded.masks is not None:
             return self._recorded.masks.buffers
-        return dropout_keys(self.predictor, self._own_seeds, self.epoch)
+        return dropout_keys(self.predictor, self._own_seeds, self._number)
 
     @contextmanager
     def _foreign_randomness(self) -> Iterator[None]:
@@ -232,8 +233,8 @@ class Trainer:
         if not self._foreign:
             yield
             return
-        with torch.random.fork_rng(devices=self._devices()):
-            torch.manual_seed(mixed_key(self.seeds[0], self.epoch))
+        with torch.random.fork_rng(devices=[self.fabric.device] if self.fabric.device.type == "cuda" else []):
+            torch.manual_seed(mixed_key(self.seeds[0], self._number))
             yield
 
     # --- what is kept ----------------------------------------------------------------------------------------------
@@ -309,8 +310,8 @@ class Trainer:
         NaN where predictions are not finite.
         """
         self.predictor.eval()
-        with self.breakable():
-            prediction = self._call("predict", self.task.loader.scored("val"))
+        with self.breakable() if self.processes.alone else nullcontext():
+            prediction = self.task.loader.predictions("val", partial(self._call, "predict"))
             each = prediction if self.batched else prediction.unsqueeze(0)
             finite = torch.isfinite(each).flatten(1).all(1).tolist()
             scores = torch.full((2, len(each)), torch.nan, dtype=torch.float64, device=each.device)
@@ -325,14 +326,12 @@ class Trainer:
         """Return the scores of each seed's best model, on validation and test; :class:`Diverged` if it predicts none."""
         self.predictor.eval()
         splits: tuple[Split, ...] = ("val", "test") if self.task.held_out else ("test",)
-        batches = {split: self.task.loader.scored(split, whole=True) for split in splits}
         found = []
         for index, seed in enumerate(self.seeds):
             with self.best_predictor(index) as predictor:
                 # one by one, as whoever asks the model later will: in a batch, last digits differ
-                predictions = {
-                    split: predictor("predict", each.x, each.graph, *each.targets) for split, each in batches.items()
-                }
+                loader = self.task.loader
+                predictions = {split: loader.predictions(split, predictor.predict_batch, whole=True) for split in splits}
                 if not all(bool(each.isfinite().all()) for each in predictions.values()):
                     raise self._diverged("a prediction", index, int(self.best_epoch[index]))
                 scores = final_scores(self.task, predictions, predictor.space)
@@ -363,7 +362,7 @@ class Trainer:
             Diverged: It is not finite, though all parameters are.
         """
         with self.best_predictor(index) as predictor:
-            points = predictor.embed(self.task.x, self.task.graph)
+            points = self.task.loader.embed(predictor)
             if not is_finite(points, predictor.space):
                 raise self._diverged("the embedding", index, int(self.best_epoch[index]))
             return points.cpu(), copy.deepcopy(predictor.space).requires_grad_(False).cpu()
@@ -372,10 +371,11 @@ class Trainer:
         """Return everything that :meth:`restore` needs."""
         tensors = states.tensors_of(self.parameters, self.best_parameters, self.optimiser)
         tensors |= {name: getattr(self, name) for name in _KEPT}
-        if self._loss is not None:
-            tensors["loss"] = self._loss.double()
+        if (pending := self._loss if self._partial is None else self._partial) is not None:
+            tensors["loss"] = pending.double()
         moved = states.stepped(self.parameters, self.optimiser)
-        return tensors, {"epoch": self.epoch, "seeds": self.seeds, "seconds": self.seconds, "stepped": moved}
+        about = {"epoch": self.epoch, "seeds": self.seeds, "seconds": self.seconds, "stepped": moved}
+        return tensors, about | ({"step": self.step} if self.step else {})
 
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor], about: dict[str, Any]) -> None:
@@ -384,7 +384,7 @@ class Trainer:
         Raises:
             ValueError: It is of another model or other seeds, or one that training cannot be in; nothing is changed then.
         """
-        epoch, seconds, moved = states.progress_of(about, self.seeds, self.epochs)
+        epoch, step, seconds, moved = states.progress_of(about, self.seeds, self.epochs, len(self.task.loader))
         chosen = {name: getattr(self, name) for name in _KEPT}
         pending = {"loss": self.best_score.reshape(-1 if self.batched else ())} if "loss" in tensors else {}
         states.check_state(tensors, self.parameters, self.best_parameters, moved, chosen | pending)
@@ -394,5 +394,6 @@ class Trainer:
         for name in chosen:
             setattr(self, name, tensors[name].to(self.fabric.device))
         self._all_stopped = bool(self.stopped.all())
-        self._loss = tensors["loss"].to(self.fabric.device) if pending else None
-        self.epoch, self.seconds = epoch, seconds
+        loss = tensors["loss"].to(self.fabric.device) if pending else None
+        self._loss, self._partial = (None, loss) if step else (loss, None)
+        self.epoch, self.step, self.seconds, self._batches = epoch, step, seconds, None

@@ -1,6 +1,7 @@
 """The machine of a run: device, determinism, signals, versions."""
 
 import ctypes
+import logging
 import os
 import platform
 import re
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from qgcn.tasks import Config
+from qgcn.training.processes import PATIENCE, LostProcess, Place
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -43,15 +45,40 @@ def device_of(config: Config) -> torch.device:
     if config.device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device cuda was asked for, but PyTorch sees no GPU; use cpu or auto")
     cuda = config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available())
-    return torch.device("cuda", 0) if cuda else torch.device("cpu")
+    place = Place.here()
+    if cuda and place.local_count > torch.cuda.device_count():
+        raise ValueError(
+            f"{place.local_count} processes on this machine need a GPU each, but it has {torch.cuda.device_count()}"
+        )
+    return torch.device("cuda", place.local_rank) if cuda else torch.device("cpu")
 
 
 def fabric_of(config: Config) -> "Fabric":
-    """Return the device of a run, and the type of its numbers, for training."""
+    """Return the device of a run, and the type of its numbers, for training.
+
+    Where ``torchrun`` has started several processes, they are joined: all of them must call this.
+
+    Raises:
+        LostProcess: One of them has ended.
+    """
     from lightning_fabric import Fabric  # here: it imports PyTorch's compiler, and nothing but training needs it
 
-    precision = "64-true" if config.precision == "float64" else "32-true"
-    return Fabric(accelerator=device_of(config).type, devices=1, precision=precision)  # type: ignore[arg-type]
+    precision: Any = "64-true" if config.precision == "float64" else "32-true"
+    place, kind = Place.here(), device_of(config).type
+    if place.count == 1:
+        return Fabric(accelerator=kind, devices=1, precision=precision)
+    from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+    from lightning_fabric.strategies.ddp import DDPStrategy
+
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it tells every step of their meeting
+    together = DDPStrategy(cluster_environment=TorchElasticEnvironment(), timeout=PATIENCE)
+    nodes = place.count // place.local_count
+    fabric = Fabric(accelerator=kind, devices=place.local_count, num_nodes=nodes, strategy=together, precision=precision)
+    try:
+        fabric.launch()
+    except (RuntimeError, TimeoutError) as error:
+        raise LostProcess(f"process {place.rank} of {place.count} cannot reach the others: {error}") from None
+    return fabric
 
 
 @contextmanager

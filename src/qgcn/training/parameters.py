@@ -1,5 +1,6 @@
 """Parameters in training: the model they belong to, their roles, and the optimiser and gradients that follow."""
 
+import math
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -10,7 +11,15 @@ from qgcn.manifolds import Space
 from qgcn.tasks import Config, Predictor, Task
 from qgcn.training.state import check_tensors, finite_models
 
-__all__ = ["Role", "build_optimiser", "build_predictor", "check_weights", "clip_gradients", "parameter_roles"]
+__all__ = [
+    "Role",
+    "build_optimiser",
+    "build_predictor",
+    "check_weights",
+    "clip_gradients",
+    "parameter_roles",
+    "schedule_rates",
+]
 
 Role = Literal["curvature", "weight", "other"]
 """``curvature``: owned by a space. ``weight``: a layer's ``weight`` or ``bias``, which decays. ``other``: everything else."""
@@ -93,6 +102,15 @@ def build_optimiser(
         for (lr, decay), group in groups.items()
     ]
     return torch.optim.Adam(options, betas=(0.9, config.adam_decay), fused=True, capturable=recorded)
+
+
+def schedule_rates(optimiser: torch.optim.Adam, config: Config, epoch: int) -> None:
+    """Set the learning rates of an epoch; those that are kept on the device are overwritten there."""
+    if config.schedule == "cosine":
+        factor = (1 + math.cos(math.pi * epoch / config.epochs)) / 2
+        for group in optimiser.param_groups:
+            rate = group["initial_lr"] * factor
+            group["lr"] = group["lr"].fill_(rate) if isinstance(group["lr"], Tensor) else rate
 
 
 def clip_gradients(parameters: Iterable[Tensor], most: float, models: int | None = None) -> None:

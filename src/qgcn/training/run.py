@@ -13,7 +13,6 @@ from qgcn.embedding import Embedding, node_ids_of
 from qgcn.files import check_writable
 from qgcn.locks import Locked
 from qgcn.progress import Progress, silent
-from qgcn.seals import Damaged
 from qgcn.tasks import Config, Predictor, Task
 from qgcn.tasks.task import Scores
 from qgcn.training.answers import Answers
@@ -21,12 +20,15 @@ from qgcn.training.blends import yardstick_scores
 from qgcn.training.blocks import training_of
 from qgcn.training.costs import Consent, Declined
 from qgcn.training.folder import RunFolder
+from qgcn.training.groups import groups_of
+from qgcn.training.joining import begin_together, join
 from qgcn.training.loop import Diverged
 from qgcn.training.machine import determinism, environment_of, fabric_of, freed_memory_kept, signals_raise, stop_signals
 from qgcn.training.metrics_log import MetricsLog
 from qgcn.training.origin import check_origin, fingerprint_of
 from qgcn.training.parameters import build_predictor, check_weights
 from qgcn.training.problem import build_problem
+from qgcn.training.processes import Place, Processes
 from qgcn.training.summary import Summary, summarize
 from qgcn.training.supervision import Supervisor
 from qgcn.training.threads import few_threads
@@ -37,11 +39,6 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 __all__ = ["Run", "load_run"]
-
-BATCH_BYTES = 2**30
-"""Memory that a batch of seeds may take; beyond it a batch is no faster than its seeds one by one."""
-TENSORS_OF_A_LAYER = 60
-"""Tensors of the size of a layer's output that a step keeps for its gradient, at most."""
 
 
 class Run(Answers):
@@ -84,6 +81,7 @@ class Run(Answers):
         self._log: MetricsLog | None = None
         self._fresh = self.folder is not None and not self.folder.holds_run
         self._numbered: RunFolder | None = None
+        self._written_by_first: RunFolder | None = None  # of several processes
         self._embeddings: dict[int, Embedding] = {}
         self._weights: dict[int, dict[str, Tensor]] = {}
         self._predictors: dict[int, Predictor] = {}
@@ -107,7 +105,7 @@ class Run(Answers):
             task: The problem, if it is at hand.
             numbered: Append a number to the name of a folder that exists, also if it does so only when training begins.
         """
-        if folder is None:
+        if folder is None or Place.here().rank > 0:  # the first of several processes writes
             return cls(config, None, data, task=task)
         place = RunFolder(folder).next_free() if numbered else RunFolder(folder)
         if not numbered:
@@ -122,6 +120,11 @@ class Run(Answers):
     def fabric(self) -> "Fabric":
         """The device, for training."""
         return fabric_of(self.config)
+
+    @cached_property
+    def processes(self) -> Processes:
+        """The processes that train together, this one among them."""
+        return Processes(self.fabric)
 
     @property
     def data(self) -> "Data":
@@ -151,7 +154,8 @@ class Run(Answers):
     @property
     def finished(self) -> bool:
         """Whether the folder has the results, and the model and embedding of every seed."""
-        return self.folder is not None and self.folder.finished and all(map(self.folder.holds_seed, self.seeds))
+        folder = self.folder or self._written_by_first
+        return folder is not None and folder.finished and all(map(folder.holds_seed, self.seeds))
 
     def check_finished(self) -> None:
         """Raise unless all seeds are trained."""
@@ -160,16 +164,8 @@ class Run(Answers):
             raise ValueError(f"the run is not finished; {how}")
 
     def groups(self) -> list[list[int]]:
-        """Return the seeds, those that are trained together in one list: as many as fit into :data:`BATCH_BYTES`.
-
-        It depends on nothing but config and graph, so that a run resumed on another machine finds its checkpoints.
-        """
-        config, seeds, together = self.config, self.seeds, 1
-        if config.batch_seeds and self.task.can_batch():
-            coordinates = config.coordinates_kept()
-            one = TENSORS_OF_A_LAYER * self.task.num_nodes * coordinates * getattr(torch, config.precision).itemsize
-            together = max(1, BATCH_BYTES // one)
-        return [seeds[first : first + together] for first in range(0, len(seeds), together)]
+        """Return the seeds, those that are trained together in one list."""
+        return groups_of(self.task, self.seeds)
 
     # --- training ----------------------------------------------------------------------------------------------------
 
@@ -192,16 +188,21 @@ class Run(Answers):
             Locked: Another process is writing to the folder.
             ValueError: A checkpoint does not belong to this config or this graph, or is damaged, as is the one before it.
         """
-        if self.folder is not None and self.finished and not self._fresh:
+        if self.finished and not self._fresh:
+            if self.folder is None:
+                return {}
             self.folder.tidy()
             return self._read_results()
-        with signals_raise(), self._opened() as undo:
+        join(self.task, self.processes)
+        with signals_raise(), self._opened() as undo, self.processes.heard():
             if self.finished:  # by another process, before this one had the folder to itself
                 return self._read_results()
             self.results = []
             together = max(map(len, self.groups()))
             with determinism(self.config), freed_memory_kept(), few_threads(together * self.task.num_nodes):
                 self._train_seeds(progress, consent, undo)
+                if self.processes.rank > 0:
+                    return {}
                 self.yardsticks = yardstick_scores(self.task, progress) if self.config.yardsticks else {}
             summary = summarize(self.results)
             if self.folder is not None:
@@ -276,11 +277,14 @@ class Run(Answers):
     def _train_group(self, seeds: list[int], supervisor: Supervisor) -> None:
         trainer, later = self._trainer(seeds), self.seeds[-1] - seeds[-1]
         supervisor.train(trainer, self._log, later)
+        first = trainer.processes.rank == 0
         with supervisor.breakable(trainer):
-            results = trainer.results()
+            results = trainer.results() if first else []
         if self.config.refit:
             trainer = self._trainer(seeds, keep=trainer.best_epoch.tolist())
             supervisor.train(trainer, None, later)
+        if not first:
+            return
         with supervisor.breakable(trainer):
             found = [trainer.embedding(index) for index in range(len(seeds))]
         self.results += results
@@ -294,19 +298,15 @@ class Run(Answers):
 
     def _trainer(self, seeds: list[int], keep: list[int] | None = None) -> Training:
         """Build the trainer of a group, of its last training on everything if epochs are given, as its checkpoint says."""
-        folder = None if self.folder is None else self.folder.blocks
-        trainer = training_of(self.task if keep is None else self.answering, seeds, self.fabric, keep, folder)
-        if self.folder is None:
-            return trainer
-        saved = self.folder.checkpoint(seeds, refit=keep is not None).recover()
+        task = self.task if keep is None else self.answering
+        task.group = self.processes.group
+        trainer = training_of(task, seeds, self.fabric, keep, None if self.folder is None else self.folder.blocks)
+        saved = None if self.folder is None else self.folder.checkpoint(seeds, refit=keep is not None).recover()
         if saved is not None:
             check_origin(saved.about, self.config, self.fingerprint, saved.path)
-            try:
-                trainer.restore(saved.tensors, saved.about)
-            except ValueError as error:
-                raise Damaged(f"{saved.path} is damaged: {error}") from None
             self.remarks += [saved.remark] if saved.remark else []
-        if keep is None:
+        begin_together(trainer, saved)
+        if keep is None and self.folder is not None:
             self._log = self.folder.log(seeds, trainer.epoch, None if saved is None else str(saved.about.get("log")))
         return trainer
 
@@ -370,7 +370,7 @@ class Run(Answers):
         if found is None:
             predictor, (_, unfinished) = self.predictor(seed), self.weights(seed)
             task = self.answering if unfinished is None else self.task
-            points = predictor.embed(task.x, task.graph).cpu()
+            points = task.loader.embed(predictor).cpu()
             found = Embedding(points, predictor.space.cpu(), node_ids_of(self.data))
         return found
 
@@ -394,7 +394,9 @@ def load_run(folder: str | Path, *, device: str | None = None) -> Run:
     config = files.config()
     if device is not None:
         config = Config.checked(config.model_dump() | {"device": device})
-    run = Run(config, folder, files.graph(), split=files.split())
-    if run.finished:
+    first = Place.here().rank == 0
+    run = Run(config, folder if first else None, files.graph(), split=files.split())
+    run._written_by_first = None if first else files
+    if run.finished and first:
         run._read_results()
     return run

@@ -38,13 +38,14 @@ def stepped(parameters: dict[str, Tensor], optimiser: torch.optim.Adam) -> list[
     return [name for name, parameter in parameters.items() if optimiser.state.get(parameter)]
 
 
-def progress_of(about: dict[str, Any], seeds: list[int], epochs: int) -> tuple[int, float, list[str]]:
-    """Return epochs done, seconds taken and the parameters with moments, as a checkpoint says.
+def progress_of(about: dict[str, Any], seeds: list[int], epochs: int, steps: int = 1) -> tuple[int, int, float, list[str]]:
+    """Return epochs done, steps of the next one, seconds taken and the parameters with moments, as a checkpoint says.
 
     Args:
         about: What it says.
         seeds: Seeds that it must be of.
         epochs: Maximum number of epochs.
+        steps: Number of steps of an epoch.
 
     Raises:
         ValueError: It is of other seeds, or not possible.
@@ -52,13 +53,16 @@ def progress_of(about: dict[str, Any], seeds: list[int], epochs: int) -> tuple[i
     if about.get("seeds") != seeds:
         raise ValueError(f"the checkpoint is of seeds {about.get('seeds')}, expected {seeds}")
     epoch, seconds, moved = (about.get(name) for name in ("epoch", "seconds", "stepped"))
+    step = about.get("step", 0)
+    if type(step) is not int or not 0 <= step < steps or (step and epoch == epochs):
+        raise ValueError(f"the step of the checkpoint must lie in [0, {steps}), and before the last epoch, got {step!r}")
     if type(epoch) is not int or not 0 <= epoch <= epochs:
         raise ValueError(f"the epoch of the checkpoint must lie in [0, {epochs}], got {epoch!r}")
     if not isinstance(seconds, float) or not 0 <= seconds < math.inf:
         raise ValueError(f"the seconds of the checkpoint must be a time, got {seconds!r}")
-    if not isinstance(moved, list) or not all(isinstance(name, str) for name in moved) or bool(moved) != (epoch > 0):
+    if not isinstance(moved, list) or not all(isinstance(name, str) for name in moved) or bool(moved) != (epoch + step > 0):
         raise ValueError(f"the checkpoint does not have the moments of Adam that belong to epoch {epoch}")
-    return epoch, seconds, moved
+    return epoch, step, seconds, moved
 
 
 def check_state(

@@ -3,17 +3,22 @@
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from qgcn.progress import Progress
 from qgcn.training.costs import Consent, estimate_cost, measure_pace
-from qgcn.training.loop import Validation
 from qgcn.training.machine import Stopped, StopSignals
 from qgcn.training.metrics_log import MetricsLog
+from qgcn.training.processes import LostProcess
 from qgcn.training.training import Training
+from qgcn.training.validations import Validation
 
 __all__ = ["Interrupted", "Supervisor"]
+
+
+ASK = 8
+"""Steps of an epoch after which processes ask each other whether to stop; after the last one they always do."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -60,7 +65,7 @@ class Supervisor:
         """
         stage = _stage(trainer)
         self.progress(stage, trainer.epoch, trainer.epochs)
-        saved = time.monotonic()
+        saved, stopping = time.monotonic(), False
 
         def report(found: Validation) -> None:
             if log is not None:
@@ -75,18 +80,29 @@ class Supervisor:
             if time.monotonic() - saved >= self.checkpoint_seconds:
                 self.save(trainer)
                 saved = time.monotonic()
-            return self.signals()
+            # all stop together; asking at every step would take longer than a short one
+            return asked() if alone or trainer.step % ASK == 0 else False
 
-        trainer.breakable = self.signals.heard_at_once
+        def asked() -> bool:
+            nonlocal stopping
+            stopping = trainer.processes.agree(self.signals())
+            return stopping
+
+        alone = trainer.processes.alone
+        trainer.breakable = self.signals.heard_at_once if alone else nullcontext
         try:
-            if not self.signals():
-                self._tell_cost(trainer, report, pause, later)
-            if not self.signals():
-                trainer.run(report, until=pause)
+            with trainer.processes.heard():
+                if alone and not asked():
+                    self._tell_cost(trainer, report, pause, later)
+                if not asked():
+                    trainer.run(report, until=pause)
         except Stopped:
-            pass  # within an epoch: the one before is saved
+            pass  # within a step: the one before is saved
+        except LostProcess:
+            self.save(trainer)  # as after the last step that all have taken
+            raise
         self.save(trainer)
-        if self.signals() and not trainer.finished:
+        if (stopping or self.signals()) and not trainer.finished:
             raise Interrupted(trainer.epoch)
 
     @contextmanager

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from qgcn.manifolds import Space
 from qgcn.tasks import Config, Predictor, Task
-from qgcn.training.loop import Validation
+from qgcn.training.processes import Processes
+from qgcn.training.validations import Validation
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -26,6 +27,7 @@ class Training(Protocol):
     fabric: "Fabric"
     epochs: int
     epoch: int
+    processes: Processes
     seconds: float
     predictor: Predictor
     parameters: dict[str, Tensor]
@@ -37,8 +39,12 @@ class Training(Protocol):
         """Epoch whose parameters are kept, of each seed, if it is given in advance."""
 
     @property
+    def step(self) -> int:
+        """Steps of the epoch that are done."""
+
+    @property
     def parts(self) -> int:
-        """Number of times in an epoch that training can be asked to stop."""
+        """Number of steps of an epoch, after each of which training can be asked to stop."""
 
     @property
     def eval_every(self) -> int:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from qgcn.kernels.mask import cpu
+from qgcn.kernels.mask import cpu, reference
 from qgcn.kernels.part import Part
 
 pytestmark = pytest.mark.skipif(cpu.obstacle() is not None, reason="needs a C++ compiler")
@@ -29,3 +29,11 @@ def test_masks_of_some_rows_are_those_rows_of_the_whole(width):
     whole = cpu.masks([7, 8], torch.empty(2, 1000, width), 0, 1.0)
     assert torch.equal(cpu.masks([7, 8], torch.empty(2, 5, width), 0, 1.0, Part(rows, 1000)), whole[:, rows])
     assert torch.equal(cpu.masks([7, 8], torch.empty(2, 5, width), 0, 1.0, Part(rows.int(), 1000)), whole[:, rows])
+
+
+@pytest.mark.parametrize("width", [1, 4, 7, 33])
+def test_masks_of_scattered_rows_are_those_of_the_reference(width):
+    rows = torch.randint(10**12, (3000,), generator=torch.Generator().manual_seed(0))
+    part = Part(rows, 10**12, scattered=True)
+    found = cpu.masks([7, 2**62 + 5], torch.empty(2, 3000, width), -9, 2.5, part)
+    assert torch.equal(found, reference.masks([7, 2**62 + 5], torch.empty(2, 3000, width), -9, 2.5, part))

@@ -43,3 +43,16 @@ def test_masks_of_some_rows_are_those_rows_of_the_whole():
 def test_a_tensor_that_is_not_contiguous_is_filled_likewise():
     out = torch.empty(5, 4, 2).permute(2, 1, 0)
     assert torch.equal(masks([7, 8], out, 0, 1.0), masks([7, 8], torch.empty(2, 4, 5), 0, 1.0))
+
+
+def test_masks_of_scattered_rows_depend_on_key_and_row_alone():
+    rows = torch.tensor([900, 3, 10**9, 3])
+    mask = masks([7], torch.empty(1, 4, 501), 0, 1.0, Part(rows, 10**9 + 1, scattered=True))[0]
+    assert torch.equal(mask[1], mask[3])
+    assert not torch.equal(mask[0], mask[1])
+    assert torch.equal(masks([7], torch.empty(1, 1, 501), 0, 1.0, Part(rows[2:3], 10**10, scattered=True))[0], mask[2:3])
+    assert not torch.equal(masks([8], torch.empty(1, 4, 501), 0, 1.0, Part(rows, 10**9 + 1, scattered=True))[0], mask)
+    many = masks(
+        [1], torch.empty(1, 2000, 50), int(0.3 * 2**16) - 2**15 - 1, 1.0, Part(torch.arange(2000), 2000, scattered=True)
+    )
+    assert abs(float(many.mean()) - 0.3) < 4 * (0.3 * 0.7 / 100_000) ** 0.5

@@ -34,3 +34,14 @@ def test_products_with_rows_that_are_empty_are_zero():
     matrix = SparseMatrix.of(torch.zeros(4, 3))
     found = cpu.products(matrix.crow, matrix.col, matrix.values, torch.ones(2, 3, 16))
     assert torch.equal(found, torch.zeros(2, 4, 16))
+
+
+@pytest.mark.parametrize("size", [(5, 7), (300, 90), (40, 3000)])
+def test_a_transpose_has_the_entries_of_the_matrix_in_order(size):
+    dense = torch.randn(size, generator=generator(0)) * (torch.rand(size, generator=generator(1)) < 0.2)
+    matrix = SparseMatrix.of(dense)
+    crow, col, order = cpu.turn(matrix.crow, matrix.col, size[1])
+    expected = SparseMatrix.of(dense.t())
+    assert torch.equal(crow, expected.crow)
+    assert torch.equal(col, expected.col)
+    assert torch.equal(matrix.values[order.long()], expected.values)

@@ -63,3 +63,21 @@ def test_nothing_is_left_if_no_point_is_finite():
 def test_a_subject_needs_a_name_settings_and_words_only():
     subject = Subject("mine", {}, ["Made up."])
     assert (subject.titles, subject.errors, subject.held_out, subject.curve_metric) == ({}, (), False, "")
+
+
+def test_edges_know_which_way_they_lead_if_that_matters():
+    space = parse_space("E2")
+    data = read_graph(np.array([[0, 2, 1, 2, 3], [1, 1, 2, 0, 2]]))
+    embedded, _ = embed(points_of(space, 4), space, data, data.node_ids, umap=False, directed=True)
+    assert embedded.edges.tolist() == [[0, 0, 1, 2], [1, 2, 2, 3]]
+    assert embedded.ways.tolist() == [1, 2, 3, 2]
+    assert embed(points_of(space, 4), space, data, data.node_ids, umap=False)[0].ways is None
+
+
+def test_ways_of_edges_go_with_them_when_points_are_left_out():
+    space, points = parse_space("E2"), points_of(parse_space("E2"), 4)
+    points[0] = torch.nan
+    data = read_graph(np.array([[0, 2, 1, 2, 3], [1, 1, 2, 0, 2]]))
+    embedded, _ = embed(points, space, data, data.node_ids, umap=False, directed=True)
+    assert embedded.edges.tolist() == [[0, 1], [1, 2]]
+    assert embedded.ways.tolist() == [3, 2]

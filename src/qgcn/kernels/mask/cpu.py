@@ -16,12 +16,15 @@ _LIBRARY: Final = Library(
     Path(__file__).with_name("masks.cpp"),
     "-fopenmp",
     masks=[c_void_p, *[c_int64] * 3, c_void_p, c_int64, c_int32, c_float, c_int32, c_void_p],
+    scattered=[c_void_p, *[c_int64] * 2, c_void_p, c_int64, c_int32, c_float, c_int32, c_void_p],
 )
 obstacle, takes = _LIBRARY.obstacle, _LIBRARY.takes
 
 
 def masks(keys: list[int], out: Tensor, most: int, value: float, part: Part | None = None) -> Tensor:
     """Fill a tensor with ``value`` and zeros, drawn from keys as ``torch.Generator`` draws 64-bit integers.
+
+    Rows of a part that is scattered are drawn one by one instead.
 
     Args:
         keys: Seeds of the generators, one for each mask.
@@ -33,6 +36,11 @@ def masks(keys: list[int], out: Tensor, most: int, value: float, part: Part | No
     drawn = torch.tensor(keys, dtype=torch.int64)
     count = out.shape[1] if out.ndim > 1 else 1
     width = out[0].numel() // max(count, 1)
+    if part is not None and part.scattered:
+        some, threads = part.rows.long().contiguous(), threads_for(out.numel() // 4)
+        given = (drawn.data_ptr(), len(keys), width, some.data_ptr(), count, most, value, threads, out.data_ptr())
+        _LIBRARY.call("scattered", *given)
+        return out
     whole = count if part is None else part.total
     rows = None if part is None else part.rows.long().contiguous()
     threads = min(len(keys), threads_for(len(keys) * whole * width // 4))

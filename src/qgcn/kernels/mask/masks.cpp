@@ -50,9 +50,38 @@ class Twister {
     uint32_t state_[SIZE];
 };
 
+inline uint64_t scrambled(uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
 }  // namespace
 
 extern "C" {
+
+// For each key, the decisions for rows of `width` numbers, each a function of the key and of the row's number alone.
+void scattered(const int64_t* keys, int64_t batch, int64_t width, const int64_t* rows, int64_t count, int32_t most, float value,
+               int32_t threads, float* out) {
+    constexpr int64_t PIECE = 1024;
+    constexpr uint64_t GOLDEN = 0x9e3779b97f4a7c15u, STEP = 0xd1ab0a5f2f295d2du;
+    const int64_t pieces = (count + PIECE - 1) / PIECE;
+    for_each(batch * pieces, threads, [&](int64_t task) {
+        const uint64_t key = static_cast<uint64_t>(keys[task / pieces]);
+        float* to = out + task / pieces * count * width;
+        const int64_t first = task % pieces * PIECE, end = std::min(count, first + PIECE);
+        for (int64_t j = first; j < end; ++j) {
+            const uint64_t base = scrambled(static_cast<uint64_t>(rows[j]) * GOLDEN + key);
+            for (int64_t i = 0; i < width; i += 4) {
+                const uint64_t word = scrambled(base + static_cast<uint64_t>(i / 4) * STEP);
+                int16_t bits[4];
+                std::memcpy(bits, &word, sizeof(bits));
+                const int64_t here = std::min<int64_t>(4, width - i);
+                for (int64_t l = 0; l < here; ++l) to[j * width + i + l] = bits[l] <= most ? value : 0.0f;
+            }
+        }
+    });
+}
 
 // For each key, the decisions for `total` rows of `width` numbers, of which some rows are taken (all, without `rows`):
 // `value` where 16 random bits are at most `most`, 0 elsewhere.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from qgcn.kernels.part import Part
+from qgcn.kernels.product import cpu
 from qgcn.kernels.product.autograd import product
 
 __all__ = ["SparseMatrix", "Structure", "Turned"]
@@ -54,11 +55,15 @@ class Structure:
     @cached_property
     def turned(self) -> Turned:
         """The structure of the transpose."""
-        rows, columns = self.coordinates
-        order = torch.argsort(columns * self.shape[0] + rows)
-        crow = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=self.crow.device)
-        crow[1:] = torch.bincount(columns, minlength=self.shape[1]).cumsum(0)
-        found = Structure(crow, rows[order], (self.shape[1], self.shape[0]))
+        if cpu.turns(self.crow):
+            crow, sources, order = cpu.turn(self.crow, self.col, self.shape[1])
+        else:
+            rows, columns = self.coordinates
+            order = torch.argsort(columns * self.shape[0] + rows)
+            crow = torch.zeros(self.shape[1] + 1, dtype=torch.int64, device=self.crow.device)
+            crow[1:] = torch.bincount(columns, minlength=self.shape[1]).cumsum(0)
+            sources = rows[order]
+        found = Structure(crow, sources, (self.shape[1], self.shape[0]))
         same = self.shape == found.shape and torch.equal(found.crow, self.crow) and torch.equal(found.col, self.col)
         return Turned(None if same else found, order.int())
 
@@ -215,14 +220,19 @@ class SparseMatrix:
         made._symmetric_as = self if symmetric else False
         return made
 
-    def rows(self, indices: Tensor) -> "SparseMatrix":
-        """Return some rows, in the order given; ``part`` of the result says which entries they hold."""
+    def rows(self, indices: Tensor, *, scattered: bool = False) -> "SparseMatrix":
+        """Return some rows, in the order given; ``part`` of the result says which entries they hold.
+
+        Args:
+            indices: Numbers of the rows, shape ``(n,)``.
+            scattered: What ``part`` says of them, see :class:`~qgcn.kernels.part.Part` (default: no).
+        """
         crow = self.crow.long()
         start, count = crow[indices], crow.diff()[indices]
         taken = torch.cat((count.new_zeros(1), count.cumsum(0)))
         steps = torch.arange(int(taken[-1]), device=indices.device)
         entries = torch.repeat_interleave(start - taken[:-1], count) + steps
-        part = Part(entries, self.col.numel())
+        part = Part(entries, self.col.numel(), scattered)
         return SparseMatrix(taken, self.col[entries], self.values[entries], (len(indices), self.shape[1]), part=part)
 
     def to(self, device: torch.device | None = None, dtype: torch.dtype | None = None) -> "SparseMatrix":

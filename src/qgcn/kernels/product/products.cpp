@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <cstring>
 
 #include "../lanes.h"
@@ -64,6 +65,23 @@ void products(const int32_t* crow, const int32_t* col, const int32_t* order, con
             if (c < width) narrow_product(row, from + c, width, width - c, to + c);
         }
     });
+}
+
+// The entries of the transpose: where its rows begin, their columns, and which entry of the matrix each is. What stands in one
+// column of the matrix keeps its order, that of the rows.
+void turn(const int32_t* crow, const int32_t* col, int64_t rows, int64_t columns, int32_t* turned_crow, int32_t* turned_col,
+          int32_t* order) {
+    std::fill_n(turned_crow, columns + 1, 0);
+    for (int32_t e = 0; e < crow[rows]; ++e) ++turned_crow[col[e] + 1];
+    for (int64_t j = 0; j < columns; ++j) turned_crow[j + 1] += turned_crow[j];
+    const std::unique_ptr<int32_t[]> next(new int32_t[columns]);
+    std::copy_n(turned_crow, columns, next.get());
+    for (int64_t i = 0; i < rows; ++i)
+        for (int32_t e = crow[i]; e < crow[i + 1]; ++e) {
+            const int32_t place = next[col[e]]++;
+            turned_col[place] = static_cast<int32_t>(i);
+            order[place] = e;
+        }
 }
 
 }  // extern "C"

@@ -21,7 +21,8 @@ from qgcn.training.blends import final_scores
 from qgcn.training.blocks.engine import BLOCK, BlockEngine, cosine
 from qgcn.training.blocks.partition import BlockGraph
 from qgcn.training.blocks.store import BlockStore
-from qgcn.training.loop import DIVERGED, Diverged, Validation
+from qgcn.training.processes import Processes
+from qgcn.training.validations import DIVERGED, Diverged, Validation
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -53,8 +54,9 @@ class BlockTrainer:
         self.keep: list[int] | None = None
         self.config: Config = task.config
         self.epochs = self.config.epochs
+        self.processes = Processes(fabric)
         self.breakable: Callable[[], AbstractContextManager[None]] = nullcontext
-        self.epoch, self.part, self.seconds = 0, 0, 0.0
+        self.epoch, self.step, self.seconds = 0, 0, 0.0
         self._best_score, self._best_epoch, self.stopped = -math.inf, 0, False
         whole, partition = division.graph, mixed_key(self.seed, _PARTITION)
         blocks = min(whole.num_nodes, division.blocks * IN_GROUP)
@@ -114,10 +116,10 @@ class BlockTrainer:
             began = time.perf_counter()
             rate = cosine(self.epoch, self.epochs) if self.config.schedule == "cosine" else 1.0
             self.predictor.train()
-            loss = self.engine.step(self.epoch, self._tour[self.part], self._division.drawn, rate)
+            loss = self.engine.step(self.epoch, self._tour[self.step], self._division.drawn, rate)
             self._loss += float(loss)
-            self.part += 1
-            found = self._end_epoch() if self.part == self.parts else None
+            self.step += 1
+            found = self._end_epoch() if self.step == self.parts else None
             self.seconds += time.perf_counter() - began
             if found is not None and report is not None:
                 report(found)
@@ -133,7 +135,7 @@ class BlockTrainer:
     def _end_epoch(self) -> Validation | None:
         """Begin the next epoch; validate if this was the one for it."""
         loss, self._loss = self._loss, 0.0
-        self.epoch, self.part = self.epoch + 1, 0
+        self.epoch, self.step = self.epoch + 1, 0
         found = None
         if not math.isfinite(loss):
             raise self._diverged("the loss")
@@ -255,7 +257,7 @@ class BlockTrainer:
             for name in moved
             for key, tensor in self.optimiser.state[self.parameters[name]].items()
         }
-        about: dict[str, Any] = {"epoch": self.epoch, "part": self.part, "seeds": self.seeds, "seconds": self.seconds}
+        about: dict[str, Any] = {"epoch": self.epoch, "part": self.step, "seeds": self.seeds, "seconds": self.seconds}
         about |= {"blocks": names, "best": self._best_names, "stepped": moved, "stopped": self.stopped}
         about |= {"best_epoch": self._best_epoch}
         numbers = {"best_score": self._best_score, "loss": self._loss}
@@ -307,7 +309,7 @@ class BlockTrainer:
             device = self.parameters[name].device
             kept = {key: tensors[f"adam/{key}/{name}"].to(device, copy=True) for key in ("step", "exp_avg", "exp_avg_sq")}
             self.optimiser.state[self.parameters[name]] = kept
-        self.epoch, self.seconds, self.part = given[0], given[1], part
+        self.epoch, self.seconds, self.step = given[0], given[1], part
         self._best_epoch, self._best_score = best_epoch, float(tensors["best_score"])
         self._best_names, self._best_blocks, self.stopped = best, [], bool(about.get("stopped"))
         self._loss, self._tour = float(tensors["loss"]), self.engine.tour(min(self.epoch, self.epochs - 1))

@@ -63,11 +63,12 @@ def listings_of(
 def _missing_links(run: Run, shown: int, rows: int, progress: Progress) -> Listing:
     several = run.task.num_nodes**2 * len(run.seeds) <= MOST_PAIRS
     table = run.missing_links(rows, seed=None if several else shown, progress=progress)
+    way = "Each leads from the first node to the second. " if run.task.directed else ""
     return Listing(
         "missing-links",
         "Links most probably missing",
-        f"Pairs that the graph does not link and that {_who(run, several, shown)} most probable. The probability is that of a "
-        "pair which is linked in one case of two, as in validation; among all pairs links are far rarer, so read it as a "
+        f"Pairs that the graph does not link and that {_who(run, several, shown)} most probable. {way}The probability is that "
+        "of a pair which is linked in one case of two, as in validation; among all pairs links are far rarer, so read it as a "
         f"ranking. {_on_calibration(run)}",
         _with_common_neighbours(run, table),
         nodes=("node", "other"),

@@ -66,6 +66,7 @@ def _embedded(embedded: Embedded, explained: Mapping[str, Answer]) -> dict[str, 
         "points": _array(embedded.points.cpu().numpy(), np.float32),
         "space": _space(embedded.space),
         "edges": None if embedded.edges is None else _array(embedded.edges.T, np.int32),
+        "ways": None if embedded.ways is None else _array(embedded.ways, np.int32),
         "columns": [_column(column) for column in embedded.columns],
         "layouts": {name: _array(layout, np.float32) for name, layout in embedded.layouts.items()},
         "exact": {

@@ -67,6 +67,7 @@ def read_run(
             extra=more + extra,
             quality=quality,
             umap=umap,
+            directed=run.task.directed,
             progress=progress,
         )
         notices += lost

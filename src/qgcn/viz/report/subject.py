@@ -51,6 +51,7 @@ class Embedded:
         exact: The view without reduction.
         precision: Average precision of each node's neighbours among its nearest points, NaN without neighbours, shape ``(N,)``.
         quality: Scores by groups.
+        ways: Which way each edge leads, if that matters, shape ``(E,)``: 1 from its first end to its second, 2 back, 3 both.
     """
 
     points: Tensor
@@ -62,6 +63,7 @@ class Embedded:
     exact: ExactView
     precision: Tensor | None = None
     quality: list[Quality] = field(default_factory=list)
+    ways: np.ndarray[Any, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def embed(
     extra: list[Column] | None = None,
     quality: list[Quality] | None = None,
     umap: bool = True,
+    directed: bool = False,
     progress: Progress = silent,
 ) -> tuple[Embedded | None, list[str]]:
     """Collect everything that a report shows of an embedded graph. Points that are not finite are left out.
@@ -132,6 +135,7 @@ def embed(
         extra: Additional columns.
         quality: Scores by groups, if already computed.
         umap: Also lay out the points with UMAP; a notice says so if umap-learn is not installed.
+        directed: Show which way edges lead.
         progress: Progress callback.
 
     Returns:
@@ -139,10 +143,11 @@ def embed(
     """
     notices = []
     columns = list(extra or [])
-    edges: np.ndarray[Any, Any] | None = None
+    edges, ways = None, None
     if data is not None:
-        data = undirected(data)
+        arrows, data = data.edge_index, undirected(data)
         edges = _once(data.edge_index)
+        ways = _ways(edges, arrows.numpy(), int(data.num_nodes or 0)) if directed else None
         columns = _classes(data) + columns + _structure(data, edges, progress)
     kept = points.isfinite().all(1)
     if not bool(kept.all()):
@@ -151,6 +156,8 @@ def embed(
         notices.append(
             f"{lost} of {len(points)} points are not finite, the first that of node {first!s}: they are left out of the views."
         )
+        if ways is not None and edges is not None:
+            ways = ways[kept.numpy()[edges].all(axis=0)]
         points, node_ids, edges, columns = _keep(kept, points, node_ids, edges, columns)
         data = None
     if len(points) == 0:
@@ -178,6 +185,7 @@ def embed(
             projections.exact_view(points, space),
             precision,
             scores,
+            ways,
         ),
         notices,
     )
@@ -199,6 +207,13 @@ def _once(edge_index: Tensor) -> np.ndarray[Any, Any]:
     """Return each undirected edge once, shape ``(2, E)``."""
     source, target = edge_index.numpy()
     return np.stack((source, target))[:, source < target]
+
+
+def _ways(edges: np.ndarray[Any, Any], arrows: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+    """Return which way each edge leads, shape ``(E,)``: 1 forth, 2 back, 3 both."""
+    known = arrows[0].astype(np.int64) * count + arrows[1]
+    forth, back = (np.isin(a.astype(np.int64) * count + b, known) for a, b in (edges, edges[::-1]))
+    return (forth + 2 * back).astype(np.int32)
 
 
 def _classes(data: "Data") -> list[Column]:

@@ -315,13 +315,14 @@ class Explorer {
     }
     if (graph.precision) facts.push(h("dt", {}, "neighbours found"), h("dd", {}, Number.isFinite(graph.precision[node]) ? `${(100 * graph.precision[node]).toFixed(1)} %` : "has none"));
     const linked = new Set(graph.neighbours[node]);
-    const row = (each, last) => h("tr", { "data-node": each.node, "data-distance": each.distance },
+    const row = (each, last, way = null) => h("tr", { "data-node": each.node, "data-distance": each.distance },
       h("td", {}, h("button", { type: "button", class: "link", onclick: () => this.select(each.node, true) }, clip(graph.names[each.node], 32))),
       h("td", { class: "number" }, each.distance.toPrecision(3)),
       each.type ? h("td", {}, h("span", { class: `type ${each.type}` }, each.type)) : null,
+      way && h("td", { class: "way" }, way),
       h("td", { class: "number" }, last));
-    const table = (id, rows, last) => h("div", { class: "scroll" }, h("table", { id, class: "near" },
-      h("thead", {}, h("tr", {}, ["node", "distance", graph.points.causal ? "type" : null, last].filter(Boolean).map((title) => h("th", { scope: "col", class: title === "distance" || title === last ? "number" : "" }, title)))), h("tbody", {}, rows)));
+    const table = (id, rows, last, way = null) => h("div", { class: "scroll" }, h("table", { id, class: "near" },
+      h("thead", {}, h("tr", {}, ["node", "distance", graph.points.causal ? "type" : null, way, last].filter(Boolean).map((title) => h("th", { scope: "col", class: title === "distance" || title === last ? "number" : "" }, title)))), h("tbody", {}, rows)));
     const parts = [h("h3", { class: "name", title: clip(name, 300) }, clip(name, 80))];
     if (name.length > 80) parts.push(h("details", {}, h("summary", {}, `whole name (${name.length.toLocaleString("en")} characters)`), h("p", { class: "whole" }, name)));
     if (this.partner >= 0) parts.push(h("p", { class: "faint partner" }, "marked together with ", h("button", { type: "button", class: "link", onclick: () => this.select(this.partner, true, node) }, clip(graph.names[this.partner], 32))));
@@ -330,7 +331,7 @@ class Explorer {
     if (graph.edges) {
       const some = this.around.neighbours.slice(0, MOST_NEIGHBOURS), more = this.around.neighbours.length - some.length;
       parts.push(h("h4", { class: "cool" }, h("i"), `Neighbours in the graph (${this.around.neighbours.length})`));
-      parts.push(some.length ? table("neighbours", some.map((each) => row(each, String(each.rank))), "rank") : h("p", { class: "faint" }, "It has none."));
+      parts.push(some.length ? table("neighbours", some.map((each) => row(each, String(each.rank), graph.way(node, each.node))), "rank", graph.ways && "edge") : h("p", { class: "faint" }, "It has none."));
       if (more > 0) parts.push(h("p", { class: "faint" }, `and ${more} more, further away`));
       else if (some.length) parts.push(h("p", { class: "faint" }, "Rank: its place among all nodes by distance; 1 is nearest."));
     }

@@ -32,12 +32,21 @@ class Graph {
     this.columns = embedded.columns.map((column) => ({ ...column, values: decode(column.values) }));
     this.layouts = Object.fromEntries(Object.entries(embedded.layouts).map(([name, array]) => [name, decode(array)]));
     this.explained = new Map(embedded.explained.map((each) => [each.node, each.edges.map(([source, target, importance]) => ({ source, target, importance }))]));
+    this.ways = decode(embedded.ways);
     this.neighbours = Array.from({ length: this.count }, () => []);
     if (this.edges)
       for (let k = 0; k < this.edges.length; k += 2) {
         this.neighbours[this.edges[k]].push(this.edges[k + 1]);
         this.neighbours[this.edges[k + 1]].push(this.edges[k]);
       }
+  }
+
+  // Which way the edge between a node and a neighbour leads, as a sign; none where edges have no direction.
+  way(node, other) {
+    if (!this.ways) return null;
+    this.signs = this.signs || new Map(Array.from(this.ways, (way, k) => [`${this.edges[2 * k]} ${this.edges[2 * k + 1]}`, way]));
+    const forth = this.signs.get(`${node} ${other}`), back = this.signs.get(`${other} ${node}`);
+    return [null, "\u2192", "\u2190", "\u2194"][forth || (back === 3 ? 3 : back && 3 - back)];
   }
 
   // The exact view of a node: from its point, or as it was computed for a space whose formulas the page does not know.

@@ -1,0 +1,166 @@
+"""Time and memory of an epoch from a thousand to a million nodes and beyond, each in a process of its own.
+
+    python benchmarks/scale.py --out benchmarks/results/scale.jsonl            # 10^3 to 10^5 nodes, ten minutes; resumable
+    python benchmarks/scale.py --out benchmarks/results/scale.jsonl --sizes 1000000
+    python benchmarks/scale.py --table benchmarks/results/scale.jsonl          # what is there, with slopes
+
+Random graphs of ten neighbours a node with 64 features and eight classes that features hint at. ``full`` is the full batch, and
+``batch`` mini-batches of 1,024 nodes or 4,096 edges with fan-out 10,5, both of ``qgcn`` in Q15,1 with two layers; ``exact`` the
+objective of reconstruction over all pairs, in Q7,3; ``pyg`` what a user would take instead: a GCN of PyTorch Geometric, full
+batch. Seconds are those of the processor with one thread, of an epoch after the first steps; a long epoch is measured in part.
+Memory is the most that the process has held, graph and libraries included: 0.6 GB of it are the libraries.
+"""
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+WAYS = (
+    "classification full",
+    "classification batch",
+    "links full",
+    "links batch",
+    "reconstruction exact",
+    "classification pyg",
+)
+ENOUGH = 15.0
+"""Seconds after which no further step is measured."""
+LARGEST_EXACT = 100_000
+
+
+def graph(nodes: int) -> Any:
+    """Return a random graph with features, labels and masks."""
+    import torch
+    from torch_geometric.data import Data
+
+    from qgcn.data import split_nodes
+
+    draw = torch.Generator().manual_seed(0)
+    one = torch.randint(nodes, (2, 5 * nodes), generator=draw)
+    one = one[:, one[0] != one[1]]
+    y = torch.randint(8, (nodes,), generator=draw)
+    x = torch.randn(nodes, 64, generator=draw)
+    x[:, :8] += torch.nn.functional.one_hot(y, 8)
+    train, val, test = split_nodes(y, train=0.7, val=0.15, seed=0)
+    masks = {"train_mask": train, "val_mask": val, "test_mask": test}
+    return Data(x=x, y=y, edge_index=torch.cat((one, one.flip(0)), dim=1), num_nodes=nodes, **masks)
+
+
+def measure(way: str, nodes: int) -> dict[str, Any]:
+    """Return seconds of an epoch, and the most memory held, in this process."""
+    import torch
+
+    from qgcn.training.machine import peak_memory
+
+    torch.set_num_threads(1)
+    began = time.process_time()
+    task, kind = way.split()
+    seconds, steps, of = _pyg(nodes) if kind == "pyg" else _ours(task, kind, nodes)
+    most = peak_memory(torch.device("cpu")) or 0
+    about = {"way": way, "nodes": nodes, "epoch_seconds": round(seconds, 5), "steps_measured": steps, "steps_of_epoch": of}
+    return about | {"peak_gb": round(most / 1e9, 3), "whole_seconds": round(time.process_time() - began, 1)}
+
+
+def _ours(task: str, kind: str, nodes: int) -> tuple[float, int, int]:
+    from qgcn.training import Config, Run, Trainer
+
+    settings: dict[str, Any] = {"task": task, "data": "random", "device": "cpu", "epochs": 10_000, "eval_every": 10_000}
+    if kind == "exact":
+        settings |= {"space": "Q7,3"}
+    else:
+        settings |= {"space": "Q15,1", "blend": False, "model": "qgcn"}
+    if kind == "batch":
+        settings |= {"batch_size": 1024 if task == "classification" else 4096, "fanout": "10,5"}
+    run = Run(Config.checked(settings), data=graph(nodes))
+    trainer = Trainer(run.task, [0], run.fabric)
+    of, taken = len(run.task.loader), 0
+    trainer.run(until=lambda: True)  # the first step lays things out
+    began = time.process_time()
+
+    def enough() -> bool:
+        nonlocal taken
+        taken += 1
+        return taken >= max(of, 3) or time.process_time() - began > ENOUGH
+
+    trainer.run(until=enough)
+    return (time.process_time() - began) / taken * of, taken, of
+
+
+def _pyg(nodes: int) -> tuple[float, int, int]:
+    import torch
+    from torch_geometric.nn import GCN
+
+    data = graph(nodes)
+    model = GCN(64, 16, 2, 8, dropout=0.5)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        out = model(data.x, data.edge_index)
+        torch.nn.functional.cross_entropy(out[data.train_mask], data.y[data.train_mask]).backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+
+    step()
+    began, taken = time.process_time(), 0
+    while taken < 3 and time.process_time() - began < ENOUGH:
+        step()
+        taken += 1
+    return (time.process_time() - began) / taken, taken, 1
+
+
+def table(path: Path) -> None:
+    """Print what was measured, and how time grows with the number of nodes: the slope of a line on logarithmic scales."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    print("| | nodes | seconds of an epoch | GB | slope of time |\n| --- | ---: | ---: | ---: | ---: |")
+    for way in WAYS:
+        rows = sorted((line for line in lines if line["way"] == way), key=lambda line: line["nodes"])
+        for before, line in zip([None, *rows], rows, strict=False):
+            slope = ""
+            if before is not None:
+                grown = math.log(line["epoch_seconds"] / before["epoch_seconds"]), math.log(line["nodes"] / before["nodes"])
+                slope = f"{grown[0] / grown[1]:.2f}"
+            part = " *" if line["steps_measured"] < line["steps_of_epoch"] else ""
+            print(f"| {way} | {line['nodes']:,} | {line['epoch_seconds']:.3g}{part} | {line['peak_gb']:.2f} | {slope} |")
+    print("\n\\* measured in part")
+
+
+def main() -> None:
+    """Measure what has no line yet, or print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--ways", nargs="*", default=list(WAYS))
+    parser.add_argument("--one", nargs=2, metavar=("WAY", "NODES"), help="measure one in this process")
+    parser.add_argument("--table", type=Path)
+    given = parser.parse_args()
+    if given.table is not None:
+        table(given.table)
+        return
+    if given.one is not None:
+        print(json.dumps(measure(given.one[0], int(given.one[1]))))
+        return
+    done = given.out.read_text().splitlines() if given.out is not None and given.out.exists() else []
+    known = {(line["way"], line["nodes"]) for line in map(json.loads, done)}
+    for nodes in given.sizes:
+        for way in given.ways:
+            if (way, nodes) in known or (way.endswith("exact") and nodes > LARGEST_EXACT):
+                continue
+            command = [sys.executable, __file__, "--one", way, str(nodes)]
+            made = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+            if made.returncode:
+                print(f"{way}, {nodes:,} nodes: ended with {made.returncode}: {(made.stderr.splitlines() or [''])[-1]}")
+                continue
+            line = made.stdout.splitlines()[-1]
+            print(line, flush=True)
+            if given.out is not None:
+                with given.out.open("a") as file:
+                    file.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()

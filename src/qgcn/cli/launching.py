@@ -1,0 +1,98 @@
+"""Several processes of one command on this machine, watched: when one of them dies, the others are stopped."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from types import FrameType
+from typing import NoReturn
+
+import typer
+
+__all__ = ["DEVICES", "NODES", "launch"]
+
+DEVICES = "Processes on this machine that train together, one for each GPU (default: 1)."
+NODES = "Machines that train together; the command is started on each of them (default: 1)."
+
+_WAIT = 0.1
+"""Seconds between two looks at the processes."""
+_GRACE = 10.0
+"""Seconds that processes have to save and end once one of them has."""
+
+
+def launch(devices: int, nodes: int) -> None:
+    """Run this command again in several processes and exit as they do; return at once in one of these, or if one is enough.
+
+    They find each other as processes of ``torchrun`` do. On several machines, ``MASTER_ADDR`` names the first one, and
+    ``NODE_RANK`` (or Slurm) says which one this is.
+
+    Args:
+        devices: Number of processes.
+        nodes: Number of machines.
+
+    Raises:
+        ValueError: The environment does not say what several machines need; or one of the processes has died.
+    """
+    if devices * nodes == 1 or "LOCAL_RANK" in os.environ:
+        return
+    place = _place(nodes)
+    processes = []
+    for local_rank in range(devices):
+        rank = int(place["NODE_RANK"]) * devices + local_rank
+        own = {"RANK": rank, "LOCAL_RANK": local_rank, "WORLD_SIZE": devices * nodes, "LOCAL_WORLD_SIZE": devices}
+        threads = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": max(1, (os.cpu_count() or 1) // devices)}
+        told = {name: str(value) for name, value in (own | threads).items()}
+        command = [sys.executable, *sys.orig_argv[1:]]
+        # a session of their own: Ctrl-C reaches them once, through this process
+        processes.append(subprocess.Popen(command, env=os.environ | place | told, start_new_session=True))  # noqa: S603
+    _exit_as(processes)
+
+
+def _place(nodes: int) -> dict[str, str]:
+    """Return where the processes meet, and which of the machines this one is."""
+    if nodes == 1:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            return {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "NODE_RANK": "0", "GROUP_RANK": "0"}
+    address, rank = os.environ.get("MASTER_ADDR"), os.environ.get("NODE_RANK", os.environ.get("SLURM_NODEID", ""))
+    if not address or not (rank.isdecimal() and int(rank) < nodes):
+        raise ValueError(
+            f"{nodes} machines need MASTER_ADDR, the name of the first, and NODE_RANK, the number of this one, "
+            f"below {nodes}; got {address or 'nothing'} and {rank or 'nothing'}"
+        )
+    return {
+        "MASTER_ADDR": address,
+        "MASTER_PORT": os.environ.get("MASTER_PORT", "29500"),
+        "NODE_RANK": rank,
+        "GROUP_RANK": rank,
+    }
+
+
+def _exit_as(processes: list[subprocess.Popen[bytes]]) -> NoReturn:
+    """Wait for all processes, and exit as they did; stop the others when one fails, and say so if it could not."""
+
+    def hand_on(number: int, _frame: FrameType | None) -> None:
+        _send(processes, number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, hand_on)
+    while None in (codes := [each.poll() for each in processes]) and not any(codes):
+        time.sleep(_WAIT)
+    died = [rank for rank, code in enumerate(codes) if code is not None and code < 0]
+    end = time.monotonic() + _GRACE
+    while any(each.poll() is None for each in processes) and time.monotonic() < end:
+        time.sleep(_WAIT)  # they hear of it from each other, and save
+    _send(processes, signal.SIGKILL)
+    ends = [each.wait() for each in processes]
+    if 0 in died:  # otherwise the first one has said so
+        name = signal.Signals(-ends[0]).name
+        raise ValueError(f"process 0 of {len(processes)} was killed ({name}); the others have stopped; resume the run")
+    raise typer.Exit(max(code if code >= 0 else 2 for code in ends))
+
+
+def _send(processes: list[subprocess.Popen[bytes]], number: int) -> None:
+    for each in processes:
+        if each.poll() is None:
+            each.send_signal(number)

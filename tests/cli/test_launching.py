@@ -1,0 +1,145 @@
+"""Several processes of one command: the same results as one, and a clear end if one is lost."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from qgcn.cli.launching import launch
+from qgcn.files import load_tensors
+from qgcn.training import load_run
+from qgcn.training.checkpoints import Checkpoint
+
+DATA = ("--data", "stochastic-block", "--space", "Q3,2", "--device", "cpu", "--no-yardsticks", "--eval-every", "1")
+MINI = (*DATA, "--batch-size", "48", "--fanout", "4", "--dropout", "0.4", "--edge-dropout", "0.3")
+RUNS = {
+    "classification": ("train", "classification", *MINI, "--epochs", "6", "--seeds", "2"),
+    "links": ("train", "links", *MINI, "--epochs", "3", "--refit", "--negative-sampling", "in-batch"),
+    "reconstruction": ("train", "reconstruction", *DATA, "--epochs", "12"),
+}
+LONG = ("train", "links", *MINI, "--epochs", "4000", "--checkpoint-seconds", "0.2", "--out", "run")
+
+
+def start(here, *words, program=("-m", "qgcn")):
+    env = {name: value for name, value in os.environ.items() if name not in ("LOCAL_RANK", "WORLD_SIZE")}
+    command = [sys.executable, *program, *words]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, cwd=here, env=env | {"OMP_NUM_THREADS": "1"}, **pipes)
+
+
+def works(here, *words, **more):
+    process = start(here, *words, **more)
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 0, err
+    return out
+
+
+def close(one, two, tolerance):
+    for name in ("weights/seed-0.safetensors",):
+        mine, theirs = (load_tensors(folder / name)[0] for folder in (one, two))
+        assert mine.keys() == theirs.keys()
+        for key in mine:
+            torch.testing.assert_close(mine[key], theirs[key], **tolerance)
+
+
+@pytest.mark.parametrize("task", RUNS)
+def test_two_processes_learn_what_one_learns_with_the_same_batch(here, task):
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "qgcn")
+    works(here, *RUNS[task], "--out", "one")
+    out = works(here, *RUNS[task], "--out", "two", "--devices", "2")
+    assert out.count("Written to") == 1
+    one, two = load_run(here / "one"), load_run(here / "two")
+    assert sorted(path.name for path in (here / "two").iterdir()) == sorted(path.name for path in (here / "one").iterdir())
+    tolerance = {"rtol": 2e-3, "atol": 2e-4}
+    close(here / "one", here / "two", tolerance)
+    if task == "reconstruction":  # rows are shared: few sums are in another order
+        close(here / "one", here / "two", {"rtol": 1e-5, "atol": 1e-6})
+        works(here, *RUNS[task], "--out", "three", program=torchrun)
+        close(here / "two", here / "three", {"rtol": 0, "atol": 0})
+    for name, (mean, _) in one.summary.items():
+        assert two.summary[name][0] == pytest.approx(mean, abs=0.03)
+
+
+def processes_of(parent):
+    found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return {int(dict(part.split("=", 1) for part in environment(pid) if "=" in part)["RANK"]): int(pid) for pid in found}
+
+
+def environment(pid):
+    return Path(f"/proc/{pid}/environ").read_text().split("\0")
+
+
+def trained_a_little(here, process):
+    end = time.monotonic() + 120
+    while not (here / "run" / "checkpoints" / "seed-0.safetensors").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("rank", [0, 1])
+def test_when_a_process_is_killed_the_others_stop_and_the_run_can_be_resumed_by_another_number(here, command, rank):
+    process = start(here, *LONG, "--devices", "2")
+    trained_a_little(here, process)
+    pids = processes_of(process.pid)
+    os.kill(pids[rank], signal.SIGKILL)
+    began = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - began < 15
+    assert process.returncode == 2
+    command.one_line(err)
+    assert "process 0 of 2 " in err
+    assert "resume" in err
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids.values())
+    run = load_run(here / "run")
+    epoch = run.weights(0)[1]
+    assert epoch is not None
+    resumed = start(here, "resume", "run", *(("--devices", "3") if rank else ()))
+    checkpoint, end = Checkpoint(here / "run" / "checkpoints" / "seed-0.safetensors"), time.monotonic() + 120
+    while checkpoint.load().epoch <= epoch and time.monotonic() < end:
+        time.sleep(0.2)
+    resumed.send_signal(signal.SIGTERM)
+    _, err = resumed.communicate(timeout=60)
+    assert "interrupted at epoch " in err, err
+    assert int(err.split("interrupted at epoch ")[1].split(";")[0]) > epoch
+
+
+def test_a_run_in_the_middle_of_an_epoch_is_ended_by_any_number_of_processes(here):
+    words = [*RUNS["classification"], "--checkpoint-seconds", "0"]
+    works(here, *words, "--out", "whole")
+    fault = Path(__file__).parents[1] / "chaos" / "faults.py"
+    process = start(here, "signal-at-line", "3", str(int(signal.SIGKILL)), "--", *words, "--out", "run", program=(fault,))
+    process.communicate(timeout=300)
+    assert process.returncode == -signal.SIGKILL
+    works(here, "resume", "run", "--devices", "2")
+    close(here / "whole", here / "run", {"rtol": 2e-3, "atol": 2e-4})
+
+
+def test_a_full_batch_has_no_share_for_several_processes(here):
+    process = start(here, "train", "classification", *DATA, "--epochs", "2", "--devices", "2", "--out", "run")
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 2
+    assert "several processes train this task on mini-batches: give a batch size, such as --batch-size 1024" in err
+    assert not (here / "run").exists()
+
+
+def test_several_machines_need_to_know_each_other(monkeypatch):
+    for name in ("MASTER_ADDR", "NODE_RANK", "SLURM_NODEID", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    launch(1, 1)  # nothing to do
+    with pytest.raises(
+        ValueError, match=r"2 machines need MASTER_ADDR, the name of the first, and NODE_RANK.* got nothing and nothing"
+    ):
+        launch(4, 2)
+    monkeypatch.setenv("MASTER_ADDR", "first")
+    monkeypatch.setenv("SLURM_NODEID", "2")
+    with pytest.raises(ValueError, match="below 2; got first and 2"):
+        launch(4, 2)
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    launch(4, 2)  # this is one of them
