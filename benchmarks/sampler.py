@@ -1,4 +1,4 @@
-"""Speed of the neighbour sampler: edges drawn a second, beside NumPy, SciPy, PyG's loader and the memory's limit.
+"""Speed of the neighbour sampler: edges drawn a second, beside NumPy, SciPy, PyG's loader and the pace of memory.
 
     python benchmarks/sampler.py                 # a graph of a million nodes and 20 million edges, two minutes
     python benchmarks/sampler.py --nodes 100000 --threads 1 --out lines.jsonl
@@ -9,8 +9,8 @@ With one thread, times are those of the processor, not of the clock on the wall:
 with replacement, which is less work, and numbers by sorting. ``SciPy`` cuts the rows out of a matrix and keeps the first few
 entries of each: no sample at all, but what many scripts do. PyG's own loader runs where pyg-lib or torch-sparse is installed.
 
-The memory's limit: a random read for the bounds of each row, one for the entries drawn of it, and one for the number of each of
-their ends; measured as dependent reads by NumPy's ``take`` of random places in an array as large as that of the edges.
+The memory's pace: two random reads for each edge, of the edge and of the number of its end, measured by NumPy's ``take`` of
+random places in an array as large as that of the edges. Entries of a row lie side by side: a sampler can be faster than that.
 """
 
 import argparse

@@ -84,7 +84,7 @@ def main() -> None:
             score = float(metrics.mean_average_precision(points, task.neighbourhoods, trainer.predictor.space))
         line = {"data": args.data, "nodes": task.num_nodes, "edges": task.neighbourhoods.num_edges // 2, "space": args.space}
         line |= {"negatives": negatives, "epochs": epochs, "seconds": round(seconds, 1), "step": seconds / timed, "map": score}
-        line |= {"device": args.device, "temperature": float(trainer.predictor.log_temperature.exp())}
+        line |= {"device": args.device, "temperature": float(trainer.predictor.log_temperature.detach().exp())}
         print(json.dumps(line), flush=True)
         if args.out is not None:
             with args.out.open("a") as file:

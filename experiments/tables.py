@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
+from math import log
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -268,6 +269,7 @@ def tables() -> dict[str, Callable[[], str]]:
     found |= {"negatives": negatives, "blocks": block_epochs}
     found["readme"] = partial(readme, Results(store, SCALE))
     found["batches"] = lambda: batches.table(lines_of("batches"))
+    found |= {"sampler": sampler_table, "scale": scale_table}
     found["boundary"] = lambda: printed(lambda: boundary.table(lines_of("boundary"))).replace(":noise=1.0", ", noise 1")
     found["encoders"] = lambda: printed(lambda: encoders.table(lines_of("encoders")))
     found["choice"] = lambda: printed(lambda: signature.table(HERE / "signature"))
@@ -283,6 +285,39 @@ def tables() -> dict[str, Callable[[], str]]:
         yardsticks, "classification", ("cora", "citeseer", "pubmed", "airport"), CLASS_YARDSTICKS
     )
     return found
+
+
+def sampler_table() -> str:
+    """Return the speeds of samplers, beside what random reads of memory would allow, two for each edge."""
+    lines = _measured("sampler")
+    rows = [
+        [each["way"], f"{each['edges_per_second'] / 1e6:.1f}", f"{each['milliseconds']:.1f}"]
+        for each in lines
+        if "edges_per_second" in each
+    ]
+    (reads,) = (each["reads_per_second"] for each in lines if "reads_per_second" in each)
+    rows.append(["two random reads of memory for each edge", f"{reads / 2e6:.1f}", ""])
+    return markdown(["sampler", "million edges a second", "ms a batch"], rows)
+
+
+def scale_table() -> str:
+    """Return seconds and memory of an epoch by number of nodes, with the slope of time between two of them."""
+    lines, rows = _measured("scale"), []
+    for way in dict.fromkeys(each["way"] for each in lines):
+        before: Line | None = None
+        for each in sorted((each for each in lines if each["way"] == way), key=lambda each: each["nodes"]):
+            slope = ""
+            if before is not None:
+                slope = f"{log(each['epoch_seconds'] / before['epoch_seconds']) / log(each['nodes'] / before['nodes']):.2f}"
+            part = "" if each["steps_measured"] >= each["steps_of_epoch"] else " *"
+            rows.append([way, f"{each['nodes']:,}", f"{each['epoch_seconds']:.3g}{part}", slope, f"{each['peak_gb']:.2f}"])
+            before = each
+    return markdown(["task, way", "nodes", "seconds of an epoch", "slope", "GB"], rows)
+
+
+def _measured(name: str) -> list[Line]:
+    path = HERE.parent / "benchmarks" / "results" / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def main() -> int:

@@ -3,7 +3,6 @@
 import io
 import signal
 import sys
-from functools import partial
 
 import pytest
 from rich.console import Console
@@ -18,7 +17,7 @@ SMALL = {"task": "classification", "data": "stochastic-block", "space": "Q5,2", 
 
 def started(folder=None, data=None, **settings):
     config = Config.checked(SMALL | settings)
-    return lambda console: (config, partial(Run.start, config, folder, data))
+    return lambda console: (config, lambda progress: Run.start(config, folder, data))
 
 
 def test_what_it_is_about_to_do_and_its_results_are_shown(capsys, tmp_path):
@@ -44,7 +43,7 @@ def test_what_it_is_about_to_do_is_shown_before_the_graph_is_read(capsys):
     assert capsys.readouterr().out.splitlines()[0].startswith("classification on stochastic-block: qgcn in Q5,2 ")
 
 
-def torn():
+def torn(progress):
     raise OSError("torn")
 
 

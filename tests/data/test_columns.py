@@ -67,7 +67,7 @@ def test_fields_as_text_and_as_numbers():
     made = table([1, 2], [1.0, np.nan], [0.5, 2.0], [b"a", b""], head=("i", "w", "f", "s"))
     assert [made.texts(k).tolist() for k in range(4)] == [["1", "2"], ["1.0", ""], ["0.5", "2.0"], ["a", ""]]
     assert made.fields(0) == ("1", "1", "0.5", "a")
-    assert [made.empty(k).tolist() for k in (0, 1, 3)] == [[False, False], [False, True], [False, True]]
+    assert [made.columns.empty(k).tolist() for k in (0, 1, 3)] == [[False, False], [False, True], [False, True]]
     assert [made.is_numeric(k) for k in range(4)] == [True, True, True, False]
     assert made.numbers(0, "a size").dtype == np.float64
     with pytest.raises(ValueError, match=r"^t\.csv, line 1: a size must be a number, got 'a'$"):

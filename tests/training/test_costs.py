@@ -105,6 +105,25 @@ def test_measured_epochs_are_those_of_the_training(every):
         assert torch.equal(measured.state()[0][name], tensor), name
 
 
+def test_of_an_epoch_of_many_steps_a_few_are_timed_and_nothing_changes():
+    def made():
+        given = {"epochs": 3, "eval_every": 1, "batch_size": 8, "fanout": "2", "dropout": 0.5}
+        return trainer(**given, task="classification", data="stochastic-block", space="Q3,2", feature_dropout=0.3)
+
+    measured, undisturbed, heard, expected = made(), made(), [], []
+    steps = len(measured.task.loader)
+    assert steps > 20
+    pace = measure_pace(measured, heard.append, never)
+    assert (measured.epoch, measured.step) == (0, 12)
+    assert pace.epoch > 0
+    assert pace.validation > 0
+    measured.run(heard.append)
+    undisturbed.run(expected.append)
+    assert heard == expected
+    assert all(torch.equal(one, undisturbed.state()[0][name]) for name, one in measured.state()[0].items())
+    assert measure_pace(made(), heard.append, lambda: True) is None
+
+
 def test_there_is_no_estimate_of_a_training_that_has_ended_or_was_asked_to_stop():
     assert measure_pace(trainer(epochs=2), lambda _: None, never) is None
     made = trainer()

@@ -80,7 +80,7 @@ def analyze(
         from qgcn.analysis import measure, suggest_signature
         from qgcn.data import as_data
 
-        read = as_data(graph, source=source, target=target, weight=weight)
+        read = as_data(graph, source=source, target=target, weight=weight, progress=progress)
         found = measure(read, dim, exact=exact, samples=samples, seed=seed, progress=progress)
         if trials:
             suggestion = suggest_signature(

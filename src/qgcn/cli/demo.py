@@ -1,6 +1,5 @@
 """``qgcn demo``: embed a small graph made of a cycle and trees, and write a report to explore."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -48,7 +47,7 @@ def demo(
         from qgcn.training.run import Run
 
     config = Config.checked(values | SETTINGS)
-    train_and_show(lambda _: (config, partial(Run.start, config, folder)))
+    train_and_show(lambda _: (config, lambda _: Run.start(config, folder)))
     write_text(folder / "nodes.csv", _nodes())
     write_report([folder], out=page, columns=folder / "nodes.csv", seed=None, umap=False, geometry=True)
     Console().print(f"Open it in a browser: {escape(str(page.absolute()))}", highlight=False, soft_wrap=True)

@@ -19,6 +19,7 @@ from qgcn.training.machine import device_of
 from qgcn.training.processes import LostProcess, Place
 
 if TYPE_CHECKING:
+    from qgcn.progress import Progress
     from qgcn.tasks import Config, Task
     from qgcn.training.costs import Cost
     from qgcn.training.run import Run
@@ -29,8 +30,8 @@ __all__ = ["train_and_show"]
 
 MOST_NAMED = 10
 """Seeds whose number of epochs is named."""
-Plan = tuple["Config", Callable[[], "Run"]]
-"""The settings of a run, and a function that returns it, ready to be trained."""
+Plan = tuple["Config", Callable[["Progress"], "Run"]]
+"""The settings of a run, and a function that reads its graph and returns it, ready to be trained."""
 HOUR = 3600
 """Seconds beyond which a training needs to be agreed to."""
 
@@ -52,7 +53,7 @@ def train_and_show(prepare: "Callable[[Console], Plan]", *, yes: bool = False) -
         _print_settings(config, console)
         with progress_bars(console) as progress:
             progress("reading", note=config.data)
-            run = start()
+            run = start(progress)
         _print_graph(run, console)
         with progress_bars(console) as progress:
             summary = run.train(progress, partial(_agree, console, progress, yes))

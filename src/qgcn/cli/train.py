@@ -3,7 +3,6 @@
 import inspect
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,6 +55,7 @@ def _command(task: str) -> Callable[..., None]:
                 from qgcn.data.own import check_found
                 from qgcn.files import check_writable
                 from qgcn.training.folder import RunFolder
+                from qgcn.training.problem import build_problem
                 from qgcn.training.run import Run
 
                 if out is not None:
@@ -64,7 +64,12 @@ def _command(task: str) -> Callable[..., None]:
                 config, problem = _configured(values, config_file, flags, console, progress, target)
                 check_found(config.data)
             folder = _usual_folder(config) if out is None else out
-            return config, partial(Run.start, config, folder, task=problem, numbered=out is None)
+
+            def start(progress: "Progress") -> Run:
+                task = problem or build_problem(config, None, None, progress)
+                return Run.start(config, folder, task=task, numbered=out is None)
+
+            return config, start
 
         train_and_show(prepare, yes=yes)
 
@@ -162,6 +167,6 @@ def resume(
         if config is not None:
             expected = checked_config({"task": run.config.task, **read_config(config)}, config)
             check_same(run.config.model_dump(), expected, folder)
-        return run.config, lambda: run
+        return run.config, lambda _: run
 
     train_and_show(prepare, yes=yes)

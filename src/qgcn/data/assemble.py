@@ -56,14 +56,31 @@ def assemble(
     """
     from torch_geometric.data import Data
 
-    kept, weights, notes = _proper(edges, weights)
-    given = kept[0] * num_nodes + kept[1]
-    keys = _distinct(given)
-    if len(keys) < len(given):
+    proper, notes = _proper(edges, weights)
+    given = edges[0] * num_nodes
+    given += edges[1]
+    if proper is not None:
+        given = given[proper]
+    if weights is None:
+        given.sort()
+    else:  # one array after the other, so that few of them are there at once
+        order = np.argsort(given, kind="stable")
+        given = given[order]
+        weights = weights if proper is None else weights[proper]
+        weights = weights[order]
+        del order
+    first = _is_first(given)
+    repeated = len(given) - int(np.count_nonzero(first))
+    if repeated:
         averaged = ", weights averaged" * (weights is not None)
-        notes.append(f"{count(len(given) - len(keys), 'repeated edge')} merged{averaged}")
-    edge_index = np.stack((keys // num_nodes, keys % num_nodes))
-    isolated = int((np.bincount(edge_index.ravel(), minlength=num_nodes) == 0).sum())
+        notes.append(f"{count(repeated, 'repeated edge')} merged{averaged}")
+        weights = None if weights is None else _first_means(weights, first)
+        given = given[first]
+    edge_index = np.empty((2, len(given)), dtype=np.int64)
+    np.floor_divide(given, num_nodes, out=edge_index[0])
+    np.remainder(given, num_nodes, out=edge_index[1])
+    del given, first
+    isolated = num_nodes - int(np.count_nonzero(_has_edge(edge_index, num_nodes)))
     if isolated:
         notes.append(f"{count(isolated, 'isolated node')} kept")
 
@@ -73,7 +90,7 @@ def assemble(
     data.node_ids = np.arange(num_nodes) if node_ids is None else node_ids
     data.remarks = list(dict.fromkeys((*remarks, *notes)))  # a graph read a second time has its remarks already
     if weights is not None:
-        data.edge_weight = torch.from_numpy(_means(weights, np.searchsorted(keys, given), len(keys))).float()
+        data.edge_weight = torch.from_numpy(weights).float()
     data.directed = _is_directed(data)
     if x is not None:
         data.x = x
@@ -122,31 +139,44 @@ def undirected(data: "Data") -> "Data":
     return made
 
 
-def _proper(edges: Ints, weights: Floats | None) -> tuple[Ints, Floats | None, list[str]]:
-    """Return edges and weights without self-loops and edges of weight 0, and remarks on those."""
+def _proper(edges: Ints, weights: Floats | None) -> tuple[Any, list[str]]:
+    """Tell which edges are no self-loops and not of weight 0, ``None`` if all are fine; with remarks on the others."""
     notes = []
     proper = edges[0] != edges[1]
-    if not proper.all():
-        notes.append(f"{count(int((~proper).sum()), 'self-loop')} removed")
-    if weights is None:
-        return edges[:, proper], None, notes
-    void = proper & (weights == 0)
-    if void.any():
-        notes.append(f"{count(int(void.sum()), 'edge')} of weight 0 removed")
-    proper &= ~void
-    return edges[:, proper], weights[proper], notes
+    loops = len(proper) - int(np.count_nonzero(proper))
+    if loops:
+        notes.append(f"{count(loops, 'self-loop')} removed")
+    if weights is not None:
+        void = proper & (weights == 0)
+        if void.any():
+            notes.append(f"{count(int(void.sum()), 'edge')} of weight 0 removed")
+            proper &= ~void
+    return (proper if len(notes) else None), notes
+
+
+def _has_edge(edge_index: Ints, num_nodes: int) -> Array:
+    """Tell which nodes have an edge."""
+    found = np.zeros(num_nodes, dtype=bool)
+    for ends in edge_index:
+        found[ends] = True
+    return found
 
 
 def _is_directed(data: "Data") -> bool:
     """Tell whether an edge lacks its reverse, or the reverse has another weight."""
     size = int(data.num_nodes or 0)
     i, j = data.edge_index.cpu().numpy()
-    forth, back = i * size + j, j * size + i
+    up, down = i < j, i > j  # a loop is its own reverse
+    if np.count_nonzero(up) != np.count_nonzero(down):
+        return True
+    forth, back = i[up] * size + j[up], j[down] * size + i[down]
     if data.get("edge_weight") is None:
-        return not np.array_equal(np.sort(forth), np.sort(back))
+        forth.sort()
+        back.sort()
+        return not np.array_equal(forth, back)
     weights = data.edge_weight.cpu().numpy()
     one, other = np.argsort(forth, kind="stable"), np.argsort(back, kind="stable")
-    return not (np.array_equal(forth[one], back[other]) and np.array_equal(weights[one], weights[other]))
+    return not (np.array_equal(forth[one], back[other]) and np.array_equal(weights[up][one], weights[down][other]))
 
 
 def _means(weights: Array, group: Ints, groups: int) -> Floats:
@@ -154,10 +184,28 @@ def _means(weights: Array, group: Ints, groups: int) -> Floats:
     return np.asarray(np.bincount(group, weights=weights, minlength=groups) / np.bincount(group, minlength=groups))
 
 
+def _first_means(weights: Floats, first: Array) -> Floats:
+    """Return the mean of each run of weights, of which each begins where ``first`` is set."""
+    head = first.copy()  # of a run of several
+    np.logical_and(head[:-1], ~first[1:], out=head[:-1])
+    head[-1] = False
+    members = head | ~first
+    made = weights[first]
+    made[head[first]] = _means(weights[members], np.cumsum(head[members]) - 1, int(np.count_nonzero(head)))
+    return made
+
+
 def _distinct(values: Ints) -> Ints:
     # np.unique hashes integers, which is several times slower than sorting them
     ordered = np.sort(values)
-    return np.asarray(ordered[np.concatenate((np.ones(min(1, len(ordered)), dtype=bool), ordered[1:] != ordered[:-1]))])
+    return np.asarray(ordered[_is_first(ordered)])
+
+
+def _is_first(ordered: Ints) -> Array:
+    """Tell which of sorted values differ from the one before."""
+    found = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=found[1:])
+    return found
 
 
 def count(number: int, what: str) -> str:

@@ -1,23 +1,25 @@
 """A table, whatever it was read from: columns that are read when asked for, a header, and where each row stands."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from qgcn.content import Limit
 from qgcn.data.assemble import Array, Floats
+from qgcn.data.numerals import read_integers
 from qgcn.data.pairs import Ints
 
-__all__ = ["Columns", "Table", "WideFieldError", "check_width", "gather"]
+__all__ = ["Columns", "Table", "WideFieldError", "check_longest", "check_width", "gather"]
 
-_MOST_DIGITS = 18  # more could overflow 64 bits
 _MOST_WHOLE = 1 << 53  # beyond it not every integer is a float64
 _KEPT = 4  # columns kept in memory: those of an edge list and one more
 _FEW = 64  # fields that are copied one by one; more are copied character by character, all fields at once
+_RUN = 1 << 16  # rows that are looked at together
 _SPREAD = Limit(16 << 20, 16)
 """Limit of a column, whose fields are all as wide as the longest, over the size of the file."""
 
@@ -39,7 +41,8 @@ class WideFieldError(ValueError):
 class Columns:
     """The columns of a table, each read when it is asked for; the last few are kept.
 
-    A column is an array of UTF-8 fields (NumPy bytes, ``b""`` if empty), of int64, or of float64 (NaN if empty).
+    A column is an array of UTF-8 fields (NumPy bytes, ``b""`` if empty), of int64, or of float64 (NaN if empty). Methods raise
+    :class:`WideFieldError` if a field of a column is too long; but :meth:`integers`, as it is none.
 
     Args:
         number: Number of columns.
@@ -49,27 +52,81 @@ class Columns:
 
     def __init__(self, number: int, rows: range, load: Callable[[int, range], Array]) -> None:
         self._number = number
-        self._rows = rows
         self._load = load
-        self._column = lru_cache(_KEPT)(lambda k: load(k, rows))
+        self._rows = rows
+        self._kept: dict[int, Array] = {}
 
     def __len__(self) -> int:
         return self._number
 
     def __getitem__(self, k: int) -> Array:
-        """Return a column.
-
-        Raises:
-            WideFieldError: A field is too long.
-        """
-        return self._column(k)
+        """Return a column."""
+        column = self._kept.pop(k, None)
+        if column is None:
+            column = self._load(k, self._rows)
+        self._kept[k] = column  # the last one
+        if len(self._kept) > _KEPT:
+            del self._kept[next(iter(self._kept))]
+        return column
 
     def __iter__(self) -> Iterator[Array]:
         return (self[k] for k in range(len(self)))
 
-    def part(self, rows: slice) -> "Columns":
+    def part(self, rows: slice) -> Self:
         """Return the same columns of some rows, a slice of step 1."""
-        return Columns(self._number, self._rows[rows], self._load)
+        made = copy(self)
+        made._rows, made._kept = self._rows[rows], {}
+        return made
+
+    def empty(self, k: int) -> Array:
+        """Tell which fields of a column are empty, shape ``(R,)``."""
+        values = self[k]
+        if values.dtype.kind == "f":
+            return np.isnan(values)
+        return values == b"" if values.dtype.kind == "S" else np.zeros(len(values), dtype=bool)
+
+    def first(self, k: int) -> Any:
+        """Return the first field of a column that is not empty, ``None`` if there is none."""
+        filled = ~self.empty(k)
+        return self[k][filled.argmax()] if filled.any() else None
+
+    def broken(self, k: int) -> Array | None:
+        """Tell which fields of a column run over the end of a line, shape ``(R,)``; ``None`` if none does."""
+        values = self[k]
+        if values.dtype.kind != "S" or not (np.ascontiguousarray(values).view(np.uint8) == ord("\n")).any():
+            return None
+        return np.asarray(np.char.find(values, b"\n") >= 0)
+
+    def integers(self, ks: Sequence[int]) -> Ints | None:
+        """Return columns as integers, shape ``(K, R)``, or nothing if one field is not a plainly written integer."""
+        found = [_integers(self[k]) for k in ks]
+        plain = [column for column in found if column is not None]
+        return np.stack(plain) if len(plain) == len(found) else None
+
+    def numbers(self, k: int) -> Floats:
+        """Return a column as float64.
+
+        Raises:
+            ValueError: A field is no number.
+        """
+        return self[k].astype(np.float64)
+
+    def encoded(self, k: int) -> Array:
+        """Return a column as UTF-8 fields, NumPy bytes of shape ``(R,)``."""
+        values = self[k]
+        if values.dtype.kind == "S":
+            return values
+        whole = _integers(values)
+        made = (values if whole is None else whole).astype(np.bytes_)
+        made[self.empty(k)] = b""
+        return made
+
+    def runs(self, ks: Sequence[int]) -> Iterator[tuple[slice, list[Array]]]:
+        """Yield columns as UTF-8 fields, run by run of rows: their place, and the fields of each column."""
+        columns = [self.encoded(k) for k in ks]
+        for first in range(0, len(self._rows), _RUN):
+            place = slice(first, first + _RUN)
+            yield place, [column[place] for column in columns]
 
 
 @dataclass(frozen=True)
@@ -130,47 +187,48 @@ class Table:
     def is_numeric(self, column: int) -> bool:
         """Tell whether the first field of a column that is not empty reads as a number; no column of long fields does."""
         try:
-            values = self.columns[column]
+            first = self.columns.first(column)
         except WideFieldError:
             return False
-        filled = ~self.empty(column)
-        return bool(filled.any()) and _is_number(values[filled.argmax()])
+        return first is not None and _is_number(first)
 
-    def values(self, column: int) -> Array:
-        """Return a column as it was read.
-
-        Raises:
-            ValueError: A field is too long: it would make the whole column too large.
-        """
+    @contextmanager
+    def _naming(self, column: int) -> Iterator[None]:
+        """Say where a field stands that is too long: it would make the whole column too large."""
         try:
-            return self.columns[column]
+            yield
         except WideFieldError as error:
             raise ValueError(
                 f"{self.at(error.row)}: column {self.title(column)} has a field of {error.length:,} bytes, "
                 f"too long for {len(self):,} rows: expected {error.most:,} at most"
             ) from None
 
-    def empty(self, column: int) -> Array:
-        """Tell which fields of a column are empty, shape ``(R,)``."""
-        values = self.values(column)
-        if values.dtype.kind == "f":
-            return np.isnan(values)
-        return values == b"" if values.dtype.kind == "S" else np.zeros(len(values), dtype=bool)
+    def values(self, column: int) -> Array:
+        """Return a column as it was read.
+
+        Raises:
+            ValueError: A field is too long.
+        """
+        with self._naming(column):
+            return self.columns[column]
 
     def check_filled(self, column: int) -> None:
-        """Raise ``ValueError`` if a field of a column is empty, or runs over the end of its line."""
-        empty, values = self.empty(column), self.values(column)
+        """Raise ``ValueError`` if a field of a column is empty or too long, or runs over the end of its line."""
+        with self._naming(column):
+            empty, broken = self.columns.empty(column), self.columns.broken(column)
         if empty.any():
             raise ValueError(f"{self.at(int(empty.argmax()))}: column {self.title(column)} is empty")
-        if values.dtype.kind == "S" and (np.ascontiguousarray(values).view(np.uint8) == ord("\n")).any():
-            row = int((np.char.find(values, b"\n") >= 0).argmax())
-            raise ValueError(f"{self.at(row)}: column {self.title(column)} runs over the end of its line")
+        if broken is not None:
+            raise ValueError(f"{self.at(int(broken.argmax()))}: column {self.title(column)} runs over the end of its line")
 
-    def integers(self, columns: Sequence[int]) -> list[Ints] | None:
-        """Return columns as integers, or nothing if one field is not a plainly written integer (``007`` is a name)."""
-        found = [_integers(self.values(column)) for column in columns]
-        plain = [column for column in found if column is not None]
-        return plain if len(plain) == len(found) else None
+    def integers(self, columns: Sequence[int]) -> Ints | None:
+        """Return columns as integers, shape ``(K, R)``, or nothing if a field is no plainly written one: ``007`` is a name."""
+        try:
+            return self.columns.integers(columns)
+        except WideFieldError:
+            for column in columns:
+                self.values(column)
+            raise
 
     def numbers(self, column: int, what: str) -> Floats:
         """Return a column as float64.
@@ -178,26 +236,23 @@ class Table:
         Raises:
             ValueError: A field is no number; ``what`` says what it should have been.
         """
-        values = self.values(column)
         try:
-            return values.astype(np.float64)
+            with self._naming(column):
+                return self.columns.numbers(column)
         except ValueError:
-            row = next(row for row, field in enumerate(values) if not _is_number(field))
+            row = next((row for row, field in enumerate(self.values(column)) if not _is_number(field)), None)
+            if row is None:
+                raise
             raise ValueError(f"{self.at(row)}: {what} must be a number, got {self.field(row, column)!r}") from None
 
-    def encoded(self, column: int) -> Array:
-        """Return a column as UTF-8 fields, NumPy bytes of shape ``(R,)``."""
-        values = self.values(column)
-        if values.dtype.kind == "S":
-            return values
-        whole = _integers(values)
-        made = (values if whole is None else whole).astype(np.bytes_)
-        made[self.empty(column)] = b""
-        return made
+    def runs(self, columns: Sequence[int]) -> Iterator[tuple[slice, list[Array]]]:
+        """Yield columns as UTF-8 fields, run by run of rows: their place, and the fields of each column."""
+        return self.columns.runs(columns)
 
     def texts(self, column: int) -> Array:
         """Return a column as text, NumPy strings of shape ``(R,)``."""
-        return np.char.decode(self.encoded(column), "utf-8")
+        with self._naming(column):
+            return np.char.decode(self.columns.encoded(column), "utf-8")
 
     def first_word(self, column: int) -> int:
         """Return the first row of a column that is not a plainly written integer; there must be one."""
@@ -219,14 +274,26 @@ def check_width(lengths: Array, size: int) -> int:
     Raises:
         WideFieldError: The longest field would make the column larger than :data:`_SPREAD` allows.
     """
-    width = max(1, int(lengths.max()))
-    if width * len(lengths) > _SPREAD.of(size):
-        raise WideFieldError(int(lengths.argmax()), width, _SPREAD.of(size) // len(lengths))
+    row = int(lengths.argmax())
+    return check_longest(int(lengths[row]), row, len(lengths), size)
+
+
+def check_longest(length: int, row: int, rows: int, size: int) -> int:
+    """Return the width of a column whose longest field stands in ``row``; see :func:`check_width`."""
+    width = max(1, length)
+    if width * rows > _SPREAD.of(size):
+        raise WideFieldError(row, width, _SPREAD.of(size) // rows)
     return width
 
 
-def gather(chars: Array, begins: Ints, stops: Ints) -> Array:
+def gather(chars: Array, begins: Ints, stops: Ints, width: int | None = None) -> Array:
     """Return the characters between each begin and its stop, NumPy bytes of shape ``(R,)``.
+
+    Args:
+        chars: The text, uint8.
+        begins: Where each field begins, shape ``(R,)``.
+        stops: Where it stops, shape ``(R,)``.
+        width: Length of the longest field, or more, if that is known not to be too long.
 
     Raises:
         WideFieldError: A field is too long.
@@ -234,7 +301,7 @@ def gather(chars: Array, begins: Ints, stops: Ints) -> Array:
     lengths = stops - begins
     if len(lengths) == 0:
         return np.empty(0, dtype="S1")
-    width = check_width(lengths, len(chars))
+    width = check_width(lengths, len(chars)) if width is None else width
     made = np.zeros((len(begins), width), dtype=np.uint8)
     longer: Any = slice(None)
     for k in range(width):
@@ -269,24 +336,7 @@ def _integers(column: Array) -> Ints | None:
 
 
 def _written_integers(column: Array) -> Ints | None:
-    """Parse plainly written integers, all fields at once: one pass per digit instead of one call per field."""
+    """Parse the fields of an array."""
     width = column.dtype.itemsize
-    if width > _MOST_DIGITS + 1 or len(column) == 0:
-        return None
-    chars = np.ascontiguousarray(column).view(np.uint8).reshape(len(column), width)
-    used = chars != 0
-    digits = chars - np.uint8(ord("0"))  # wraps around below "0"
-    negative = chars[:, 0] == ord("-")
-    is_digit = digits < 10
-    is_digit[:, 0] |= negative
-    lengths = used.sum(axis=1) - negative
-    leading = np.where(negative, chars[:, 1] if width > 1 else 0, chars[:, 0])
-    if not (is_digit | ~used).all() or (lengths < 1).any() or (lengths > _MOST_DIGITS).any():
-        return None
-    if ((leading == ord("0")) & (lengths > 1)).any():
-        return None
-    value = np.zeros(len(column), dtype=np.int64)
-    for k in range(width):
-        read = used[:, k] & ~(negative & (k == 0))
-        value = np.where(read, value * 10 + digits[:, k], value)
-    return np.where(negative, -value, value)
+    begins = np.arange(len(column)) * width
+    return read_integers(np.ascontiguousarray(column).view(np.uint8), begins, begins + np.char.str_len(column))

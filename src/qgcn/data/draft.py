@@ -82,7 +82,7 @@ def from_index(array: Array, what: str, name: str, num_nodes: int | None, **more
         )
     known: Literal["all", "index"] = "index" if num_nodes is None else "all"
     more.setdefault("nodes", Nodes(np.arange(size), known))
-    return Draft(array.astype(np.int64), name=name, **more)
+    return Draft(array.astype(np.int64, copy=False), name=name, **more)
 
 
 def _check_range(array: Array, size: int, what: str) -> None:

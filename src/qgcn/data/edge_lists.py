@@ -13,6 +13,7 @@ from qgcn.data.columns import Columns, Table
 from qgcn.data.draft import Draft, bad_weights, from_index, weight_problem
 from qgcn.data.nodes import HEADER_WORDS, Nodes
 from qgcn.data.pairs import Ints
+from qgcn.data.vocabulary import Vocabulary
 from qgcn.hints import nearest
 
 __all__ = ["EdgeColumns", "from_pairs", "from_table"]
@@ -91,17 +92,17 @@ def from_table(table: Table, name: str, num_nodes: int | None, wanted: EdgeColum
         raise ValueError(f"{table.path} has a header and nothing below it: expected edges")
     places = _places(table, wanted)
     ends = [places.source, places.target]
-    for column in (*ends, *(() if places.weight is None else (places.weight,))):
+    columns = table.integers(ends)
+    for column in (*(ends if columns is None else ()), *(() if places.weight is None else (places.weight,))):
         table.check_filled(column)
     weights = None if places.weight is None else _weights_of(table, places.weight)
     remarks = places.remarks
-    columns = table.integers(ends)
     if columns is not None and num_nodes is not None:
-        return from_index(np.stack(columns), f"ids of {table.path}", name, num_nodes, weights=weights, remarks=remarks)
+        return from_index(columns, f"ids of {table.path}", name, num_nodes, weights=weights, remarks=remarks)
     if num_nodes is not None:
         raise ValueError(f"num_nodes is for ids 0 .. N - 1, but {table.path} has names such as {table.field(0, ends[0])!r}")
     if columns is not None:
-        ids, edges = _compact(np.stack(columns))
+        ids, edges = _compact(columns)
         return Draft(edges, Nodes(ids, "seen"), name, weights, remarks=remarks)
     names, edges = _number_names(table, ends)
     if table.head is None and _first_stands_apart(edges):
@@ -269,24 +270,33 @@ def _weights_of(table: Table, column: int) -> Floats:
 
 
 def _compact(pairs: Ints) -> tuple[Ints, Ints]:
-    """Return the sorted distinct ids and the pairs in terms of their positions, shape ``(2, E)``."""
+    """Return the sorted distinct ids, and the pairs as positions among them, shape ``(2, E)``: the pairs are overwritten."""
     low, high = int(pairs.min()), int(pairs.max())
     if high - low > 4 * pairs.size:
         ids, edges = np.unique(pairs, return_inverse=True)
         return ids, edges.reshape(pairs.shape)
+    pairs -= low
     seen = np.zeros(high - low + 1, dtype=bool)  # ids close together need no sorting
-    seen[pairs - low] = True
-    return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[pairs - low]
+    for row in pairs:
+        seen[row] = True
+    if not seen.all():
+        place = np.cumsum(seen) - 1
+        for row in pairs:
+            np.take(place, row, out=row, mode="clip")  # they lie within; checking them would copy
+    return np.flatnonzero(seen) + low, pairs
 
 
 def _number_names(table: Table, columns: list[int]) -> tuple[Array, Ints]:
     """Return the sorted distinct names of two columns, and edges in terms of their positions."""
-    # a dictionary beats sorting all fields, of which most are repeated
-    fields = [table.encoded(column).tolist() for column in columns]
-    names = sorted({*fields[0], *fields[1]})
-    index = {field: k for k, field in enumerate(names)}
-    edges = np.stack([np.fromiter(map(index.__getitem__, column), dtype=np.int64, count=len(column)) for column in fields])
-    return np.array([field.decode() for field in names]), edges
+    vocabulary = Vocabulary()
+    edges = np.empty((2, len(table)), dtype=np.int64)
+    for place, fields in table.runs(columns):
+        for row, column in zip(edges, fields, strict=True):
+            row[place] = vocabulary.add(column)
+    names, order = vocabulary.ordered()
+    for row in edges:
+        np.take(order, row, out=row, mode="clip")
+    return names, edges
 
 
 def _first_stands_apart(edges: Ints) -> bool:

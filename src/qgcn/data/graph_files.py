@@ -14,17 +14,19 @@ from qgcn.data.nodes import Nodes
 from qgcn.data.objects import from_data, from_networkx, from_sparse
 from qgcn.data.store import is_stored, load_graph
 from qgcn.data.tables import TABLE_SUFFIXES, read_table, refuse_pickle, suffix_of
+from qgcn.progress import Progress, silent
 
 __all__ = ["from_path"]
 
 
-def from_path(path: Path, num_nodes: int | None, wanted: EdgeColumns) -> Draft:
+def from_path(path: Path, num_nodes: int | None, wanted: EdgeColumns, progress: Progress = silent) -> Draft:
     """Read a file.
 
     Args:
         path: Edge list, ``.npz`` or ``.graphml``; the suffix tells which.
         num_nodes: Number of nodes, if ids are ``0 .. N - 1``.
         wanted: Columns to read of an edge list.
+        progress: Progress callback, in bytes of an edge list.
 
     Raises:
         OSError: It cannot be read.
@@ -34,7 +36,7 @@ def from_path(path: Path, num_nodes: int | None, wanted: EdgeColumns) -> Draft:
     check_file(path)
     refuse_pickle(path, "a graph")
     if suffix in TABLE_SUFFIXES:
-        return from_table(read_table(path), name, num_nodes, wanted)
+        return from_table(read_table(path, progress), name, num_nodes, wanted)
     wanted.check_unused(str(path))
     if suffix == ".npz":
         return _from_arrays(path, name, num_nodes)

@@ -97,7 +97,7 @@ class Nodes:
         if read is None:
             row = table.first_word(column)
             raise ValueError(f"{table.at(row)}: node {table.field(row, column)!r} is not in the graph, whose ids are integers")
-        return read[0]
+        return np.asarray(read[0])
 
     def unique_ids_of(self, table: Table) -> Array:
         """Read the first column of a table as ids, each given once.

@@ -14,6 +14,7 @@ from qgcn.data.load import is_known, load
 from qgcn.data.nodes import Nodes
 from qgcn.data.objects import from_object
 from qgcn.hints import nearest
+from qgcn.progress import Progress, silent
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,6 +33,7 @@ def read_graph(
     source: str | int | None = None,
     target: str | int | None = None,
     weight: str | int | None = None,
+    progress: Progress = silent,
 ) -> "Data":
     """Read a graph of your own.
 
@@ -74,6 +76,7 @@ def read_graph(
             given, columns that are not named are not read.
         target: Column of the target.
         weight: Column of the weight.
+        progress: Progress callback, in bytes of a long edge list.
 
     Returns:
         The same as :func:`qgcn.data.load`; besides ``edge_weight`` float32 of shape ``(E,)`` if edges have weights, and
@@ -86,7 +89,7 @@ def read_graph(
     """
     wanted = EdgeColumns(source, target, weight)
     if isinstance(graph, str | os.PathLike):
-        draft = from_path(Path(graph), num_nodes, wanted)
+        draft = from_path(Path(graph), num_nodes, wanted, progress)
     else:
         draft = from_object(graph, num_nodes, wanted)
     draft.check_weights()
@@ -147,6 +150,7 @@ def as_data(
     source: str | int | None = None,
     target: str | int | None = None,
     weight: str | int | None = None,
+    progress: Progress = silent,
     **options: Any,
 ) -> "Data":
     """Turn whatever names or is a graph into ``Data``: the one door of the command line and the estimator.
@@ -161,6 +165,7 @@ def as_data(
         source: As for :func:`read_graph`.
         target: As for :func:`read_graph`.
         weight: As for :func:`read_graph`.
+        progress: As for :func:`read_graph`.
         options: As for :func:`qgcn.data.load`.
 
     Raises:
@@ -178,4 +183,4 @@ def as_data(
         check_found(graph)
     if options:
         raise ValueError(f"option {next(iter(options))!r} is for named data sets only")
-    return read_graph(graph, features=features, labels=labels, split_seed=split_seed, **columns)
+    return read_graph(graph, features=features, labels=labels, split_seed=split_seed, progress=progress, **columns)

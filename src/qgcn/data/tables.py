@@ -10,9 +10,11 @@ import numpy as np
 
 from qgcn.content import check_file, read_bytes
 from qgcn.data.assemble import Array, count
-from qgcn.data.columns import Columns, Table, check_width, gather
+from qgcn.data.columns import Columns, Table, check_width
 from qgcn.data.pairs import Ints
 from qgcn.data.parquet import PARQUET_SUFFIXES, read_parquet
+from qgcn.data.text import Text, TextColumns, check_columns, rows_of, spans
+from qgcn.progress import Progress, silent
 
 __all__ = ["TABLE_SUFFIXES", "read_table", "refuse_pickle", "suffix_of"]
 
@@ -28,11 +30,7 @@ _CONVERSIONS = {
     "a split": "pandas.DataFrame({'id': ids, 'part': parts}).to_csv('split.csv', index=False)",
 }
 """Calls that write what a pickle holds as a file that can be read."""
-_BLANK = np.isin(np.arange(256), tuple(b" \t\n\v\f\r"))
-"""Whether a byte is white space."""
-_FEW_BLANKS = 8
-"""Blanks that are stepped over one by one, in all fields at once."""
-_MOST_COLUMNS = 1 << 17
+_PIECE = 1 << 20  # bytes that are checked together
 _LONGEST_QUOTED = 131_072  # that Python's reader of quoted fields takes
 
 
@@ -54,12 +52,14 @@ def refuse_pickle(path: Path, what: str) -> None:
         )
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path, progress: Progress = silent) -> Table:
     """Read a Parquet file, or split a text file into columns.
 
     Blank lines and lines that begin with ``#`` or ``%`` are skipped. Columns are divided by tabs, else commas, else semicolons,
     else blanks: whichever the first line has. Quoted fields are understood. The table has no header yet: whether its first
     row is one depends on what the columns should hold.
+
+    Memory: the text, eight bytes for each row, and the columns that are asked for.
 
     Raises:
         OSError: It cannot be read.
@@ -69,98 +69,58 @@ def read_table(path: Path) -> Table:
         check_file(path)
         return read_parquet(path)
     content = _text(read_bytes(path), path)
-    chars = np.frombuffer(content, dtype=np.uint8)
-    starts, ends = _lines(chars)
-    kept = _is_row(chars, starts, ends)
-    if not kept.any():
+    head = _first_row(content)
+    if head is None:
         raise ValueError(f"{path} is empty" + (": it has only comments and blank lines" if content.strip() else ""))
-    first = int(kept.argmax())
-    head = content[starts[first] : ends[first]]
     delimiter = next((mark for mark in (b"\t", b",", b";") if mark in head), None)
-    lines = np.flatnonzero(kept) + 1
     if b'"' in content:
         return _from_quoted(path, content, delimiter)
-    if len(lines) < len(kept):
-        chars = chars[np.repeat(kept, ends - starts + 1)]
-        ends = _lines(chars)[1]
-    begins, stops = _fields(chars, delimiter)
-    _check_widths(np.diff(np.searchsorted(stops, ends, side="right"), prepend=0), lines, path)
-    _check_columns(len(stops) // len(lines), path)
-    begins, stops = begins.reshape(len(lines), -1), stops.reshape(len(lines), -1)
-
-    def load(k: int, rows: range) -> Array:
-        part = slice(rows.start, rows.stop)
-        return gather(chars, begins[part, k], stops[part, k])
-
-    return Table(path, Columns(begins.shape[1], range(len(lines)), load), lines)
+    text = Text(content, delimiter, path, progress)
+    return Table(path, TextColumns(text), text.lines)
 
 
 def _text(content: bytes, path: Path) -> bytes:
     """Return UTF-8 text whose lines all end in a newline, without byte-order mark."""
     if b"\0" in content:
         raise ValueError(f"{path} is not a text file: it has a zero byte in line {content[: content.index(0)].count(10) + 1}")
-    try:
-        content.isascii() or content.decode("utf-8")  # checks only: fields stay bytes, a quarter of the space of NumPy's text
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(f"{path}, line {line}: not UTF-8 text (byte 0x{content[error.start]:02x})") from None
+    odd = None if content.isascii() else _not_utf8(content)
+    if odd is not None:
+        line = content[:odd].count(b"\n") + 1
+        raise ValueError(f"{path}, line {line}: not UTF-8 text (byte 0x{content[odd]:02x})")
     content = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return content if content.endswith(b"\n") else content + b"\n"
 
 
-def _lines(chars: Array) -> tuple[Ints, Ints]:
-    """Return where each line begins, and where its newline is."""
-    ends = np.flatnonzero(chars == ord("\n"))
-    return np.concatenate(([0], ends[:-1] + 1)), ends
+def _not_utf8(content: bytes) -> int | None:
+    """Return where a text is not UTF-8, if it is not; piece by piece, as text takes up to four times the space of its bytes."""
+    begin = 0
+    while begin < len(content):
+        end = begin + _PIECE
+        while end < len(content) and content[end] & 0xC0 == 0x80 and end < begin + _PIECE + 3:  # not within a character
+            end += 1
+        try:
+            content[begin:end].decode("utf-8")
+        except UnicodeDecodeError as error:
+            return begin + error.start
+        begin = end
+    return None
 
 
-def _is_row(chars: Array, starts: Ints, ends: Ints) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-    """Tell which lines are neither blank nor a comment."""
-    first = starts.copy()
-    _step_over_blanks(chars, first, ends)
-    mark = chars[first]
-    return np.asarray((first < ends) & (mark != ord("#")) & (mark != ord("%")))
-
-
-def _fields(chars: Array, delimiter: bytes | None) -> tuple[Ints, Ints]:
-    """Return where each field begins and stops, blanks around it left out."""
-    if delimiter is None:
-        blank = _BLANK[chars]
-        edges = np.flatnonzero(np.diff(blank, prepend=True))  # the last character is a newline: edges come in pairs
-        return edges[::2], edges[1::2]
-    stops = np.flatnonzero((chars == ord(delimiter)) | (chars == ord("\n")))
-    begins = np.concatenate(([0], stops[:-1] + 1))
-    _step_over_blanks(chars, begins, stops)
-    _step_over_blanks(chars, stops, begins, back=True)
-    return begins, stops
-
-
-def _step_over_blanks(chars: Array, places: Ints, bounds: Ints, back: bool = False) -> None:
-    """Move each place, up to its bound, until no blank stands behind it, or, going back, before it."""
-    moving = np.arange(len(places))
-    for _ in range(_FEW_BLANKS):
-        moving = moving[(places[moving] != bounds[moving]) & _BLANK[chars[places[moving] - back]]]
-        places[moving] += -1 if back else 1
-    if len(moving) == 0:
-        return
-    filled = np.flatnonzero(~_BLANK[chars])
-    if back:
-        last = np.concatenate(([-1], filled))[np.searchsorted(filled, places[moving])]
-        places[moving] = np.maximum(last + 1, bounds[moving])
-    else:
-        following = np.concatenate((filled, [len(chars)]))[np.searchsorted(filled, places[moving])]
-        places[moving] = np.minimum(following, bounds[moving])
+def _first_row(content: bytes) -> bytes | None:
+    """Return the first line that is neither blank nor a comment."""
+    chars = np.frombuffer(content, dtype=np.uint8)
+    for begin, end in spans(content):
+        starts, ends, rows = rows_of(chars[begin:end])
+        if rows.any():
+            first = int(rows.argmax())
+            return content[begin + starts[first] : begin + ends[first]]
+    return None
 
 
 def _check_widths(widths: Ints, lines: Ints, path: Path) -> None:
     odd = int((widths != widths[0]).argmax())
     if widths[odd] != widths[0]:
         raise ValueError(f"{path}, line {lines[odd]}: {count(int(widths[odd]), 'column')}, but line {lines[0]} has {widths[0]}")
-
-
-def _check_columns(number: int, path: Path) -> None:
-    if number > _MOST_COLUMNS:
-        raise ValueError(f"{path} has {number:,} columns: expected {_MOST_COLUMNS:,} at most")
 
 
 def _from_quoted(path: Path, content: bytes, delimiter: bytes | None) -> Table:
@@ -184,7 +144,7 @@ def _from_quoted(path: Path, content: bytes, delimiter: bytes | None) -> Table:
         raise ValueError(f"{where}: a quoted field is not closed: {error}") from None
     numbers = np.array(lines)
     _check_widths(np.array([len(row) for row in rows]), numbers, path)
-    _check_columns(len(rows[0]), path)
+    check_columns(len(rows[0]), path)
 
     def load(k: int, part: range) -> Array:
         fields = [row[k].strip().encode() for row in rows[part.start : part.stop]]

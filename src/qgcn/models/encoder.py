@@ -31,8 +31,6 @@ class Capabilities:
         graph: Form in which it reads the graph: a ``matrix`` of adjacency, ``edges`` without weights, or ``none``.
         sparse_features: Whether features may be a sparse matrix.
         hops: Number of aggregations, if what it computes of some nodes can be had from what those see of the graph.
-        reach: Number of aggregations that the output of a node depends on; ``None`` if it depends on all nodes, or that is not
-            known: there are no mini-batches then.
         batchable: Whether several seeds can be trained as one batch: ``torch.vmap`` knows every operation,
             and it does not change with time.
         keyed: Whether all its randomness is keyed; otherwise it draws from PyTorch's global generator.
@@ -42,12 +40,13 @@ class Capabilities:
         classifies: Whether its last layer can be the classifier itself.
         learns_nodes: Whether it learns coordinates of the nodes alone, and neither reads features nor a graph.
         directed: Whether it tells an edge from its reverse: a task may give it the arrows instead of both directions.
+        reach: Number of aggregations that the output of a node depends on; ``None`` if it depends on all nodes, or that is not
+            known: there are no mini-batches then.
     """
 
     graph: Literal["matrix", "edges", "none"] = "matrix"
     sparse_features: bool = True
     hops: int | None = None
-    reach: int | None = None
     batchable: bool = True
     keyed: bool = True
     recordable: bool = False
@@ -55,6 +54,7 @@ class Capabilities:
     classifies: bool = False
     learns_nodes: bool = False
     directed: bool = False
+    reach: int | None = None
 
 
 class Encoder(nn.Module, ABC):

@@ -18,6 +18,8 @@ EPOCHS = 5
 """Epochs that are timed: one may be held up by something else on the machine, but not most of them."""
 ENOUGH = 2.0
 """Seconds after which an estimate is made from the epochs there are."""
+STEPS = 12
+"""Steps that are timed instead where an epoch has more than these."""
 LONG = 0.5
 """Seconds of a step and a validation that are not waited for, but estimated from a part of each."""
 
@@ -98,7 +100,7 @@ def measure_pace(trainer: Training, report: Callable[[Validation], None], until:
         usual = every == 1 or trainer.keep or trainer.step or trainer.epoch % every  # the others have a validation in them
         if usual and taken_in_all > trainer.warm_epochs:
             seconds.append(taken * trainer.parts)
-        if len(seconds) == EPOCHS or (seconds and time.perf_counter() - began > ENOUGH):
+        if len(seconds) == (EPOCHS if trainer.parts == 1 else STEPS) or (seconds and time.perf_counter() - began > ENOUGH):
             break
     if trainer.finished or not seconds:
         return None

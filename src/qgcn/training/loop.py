@@ -140,6 +140,7 @@ class Trainer:
     def _advance(self) -> None:
         """Take a step; after the last one of an epoch, the losses are those of its steps on average."""
         loader = self.task.loader
+        self.predictor.train()
         batches, self._batches = self._batches or self._begin_epoch(), None  # gone if the step is broken off
         if self._static and isinstance(loader, FullBatch):
             made = loader, self.predictor, self._own_seeds, self._step, self.fabric.device
@@ -160,7 +161,6 @@ class Trainer:
     def _begin_epoch(self) -> Iterator[Batch]:
         """Prepare for an epoch, or for what is left of it; return its batches."""
         schedule_rates(self.optimiser, self.config, self.epoch)
-        self.predictor.train()
         if not self.batched:
             self.predictor.encoder.advance(self.epoch, self.config.epochs)
         share = WHOLE if self._whole else self.processes.share

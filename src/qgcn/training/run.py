@@ -211,12 +211,11 @@ class Run(Answers):
 
     def _about_results(self, summary: Summary) -> dict[str, Any]:
         about = {"task": self.config.task, "metric": self.task.metric, **self.task.about_results()}
-        about |= {"refit": True} if self.config.refit else {}
         scores = {name: {"mean": mean, "std": std} for name, (mean, std) in summary.items()}
+        about |= ({"refit": True} if self.config.refit else {}) | {"summary": scores, "seeds": self.results}
         origin = {"config": self.config.model_dump(), "data": self.fingerprint}
         origin |= {} if self._log is None else {"log": self._log.check}
-        measured = {"yardsticks": self.yardsticks} if self.config.yardsticks else {}
-        return about | {"summary": scores, "seeds": self.results} | measured | origin
+        return about | ({"yardsticks": self.yardsticks} if self.config.yardsticks else {}) | origin
 
     @contextmanager
     def _opened(self) -> Iterator[Callable[[], None]]:
@@ -226,8 +225,7 @@ class Run(Answers):
             return
         check_writable(self.folder.path)
         with ExitStack() as stack:
-            fresh, undo = self._fresh, self._enter(stack)
-            self._fresh = False
+            fresh, undo, self._fresh = self._fresh, self._enter(stack), False
 
             def take_back() -> None:
                 undo()

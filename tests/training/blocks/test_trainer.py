@@ -15,7 +15,7 @@ from qgcn import data, load_run
 from qgcn.seals import Damaged
 from qgcn.tasks import Config
 from qgcn.training import Run
-from qgcn.training.blocks import BlockEngine
+from qgcn.training.blocks import BlockEngine, BlockTrainer
 from qgcn.training.supervision import Interrupted
 
 SETTINGS = {
@@ -143,6 +143,10 @@ def test_settings_that_do_not_go_together_are_refused():
         run(None, blocks=43)
     with pytest.raises(ValueError, match="store disk needs a folder"):
         run(None, store="disk").train()
+    task = run(None).task
+    task.group = object()
+    with pytest.raises(ValueError, match="blocks are trained by one process"):
+        BlockTrainer(task, task.division, [0], None, None)
 
 
 def test_the_cost_is_estimated_from_the_first_steps():

@@ -72,6 +72,10 @@ class _Fixed:
         """Return the energy in units of base 2."""
         return Energy(tau / math.log(2), self.squared)
 
+    def mutual(self, points: Points) -> bool:
+        """Tell whether each pair is computed once, for both its rows: where no other process has some of the rows."""
+        return (self.group is None or self.group.size() == 1) and self.kernels.is_mutual(points)
+
 
 class _Energies(Function):
     """Both in one go; the gradient goes over all pairs a second time and keeps nothing of them.
@@ -83,8 +87,11 @@ class _Energies(Function):
     def forward(ctx: Any, x: Tensor, sizes: Tensor, tau: Tensor, fixed: _Fixed) -> tuple[Tensor, Tensor]:
         graph, kernels = fixed.graph, fixed.kernels
         points = Points.of(x, sizes, fixed.layout)
-        log = kernels.log_sum(points, fixed.energy(tau), fixed.words[0], _share(len(x), fixed.group))
-        log = _gathered(log, len(x), fixed.group)
+        if fixed.mutual(points):
+            log = kernels.mutual_log_sum(points, fixed.energy(tau), fixed.words)
+        else:
+            log = kernels.log_sum(points, fixed.energy(tau), fixed.words[0], _share(len(x), fixed.group))
+            log = _gathered(log, len(x), fixed.group)
         shift = torch.where(log > -math.inf, -log, -math.inf)  # of an empty sum nothing depends on anything
         ctx.save_for_backward(points.x, points.reach, sizes, tau, shift)
         ctx.fixed = fixed
@@ -98,11 +105,14 @@ class _Energies(Function):
         x, reach, sizes, tau, shift = ctx.saved_tensors
         fixed: _Fixed = ctx.fixed
         points = Points(x, reach, sizes, fixed.layout)
-        share = _share(len(x), fixed.group)
-        of_pairs = fixed.kernels.log_sum_gradient(points, fixed.energy(tau), shift, weight.contiguous(), fixed.words, share)
-        to_x, to_rest = _gathered(of_pairs[0], len(x), fixed.group), of_pairs[1]
-        if fixed.group is not None:
-            torch.distributed.all_reduce(to_rest, group=fixed.group)
+        given = points, fixed.energy(tau), shift, weight.contiguous(), fixed.words
+        if fixed.mutual(points):
+            to_x, to_rest = fixed.kernels.mutual_gradient(*given)
+        else:
+            of_pairs = fixed.kernels.log_sum_gradient(*given, _share(len(x), fixed.group))
+            to_x, to_rest = _gathered(of_pairs[0], len(x), fixed.group), of_pairs[1]
+            if fixed.group is not None:
+                torch.distributed.all_reduce(to_rest, group=fixed.group)
         ends = fixed.graph.source, fixed.graph.target
         of_edges = fixed.kernels.edge_gradient(points, *ends, edge_weight.contiguous(), fixed.squared)
         return of_edges[0].addcmul_(to_x, -2 * tau), torch.addcmul(of_edges[1], -tau, to_rest[1:]), -to_rest[0], None

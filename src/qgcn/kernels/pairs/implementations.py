@@ -32,6 +32,26 @@ class PairKernels(Protocol):
         The words say which pairs are left out, and the same with both ends exchanged.
         """
 
+    def is_mutual(self, points: Points) -> bool:
+        """Tell whether passes over all rows of these points compute each pair once, by the next two functions."""
+
+    def mutual_log_sum(self, points: Points, energy: Energy, words: tuple[Words, Words], rounds: range | None = None) -> Tensor:
+        """Return :meth:`log_sum` of all rows; the words are those of :meth:`log_sum_gradient`; ``rounds``: see its module."""
+
+    def mutual_gradient(
+        self,
+        points: Points,
+        energy: Energy,
+        shift: Tensor,
+        weight: Tensor,
+        words: tuple[Words, Words],
+        rounds: range | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Return :meth:`log_sum_gradient` of all rows."""
+
+    def rounds_of(self, n: int) -> int:
+        """Return the number of rounds in which these two take ``n`` points."""
+
     def distances(self, points: Points, rows: range) -> Tensor:
         """Return distances from some rows to all points, shape ``(len(rows), N)``."""
 
@@ -83,9 +103,9 @@ def _native_obstacle(x: Tensor, manifold: Metric, factors: tuple[Factor, ...] | 
 
 
 def _gpu() -> PairKernels:
-    from qgcn.kernels.pairs import gpu
+    from qgcn.kernels.pairs import gpu_mutual
 
-    return gpu
+    return gpu_mutual
 
 
 def _cpu() -> PairKernels:

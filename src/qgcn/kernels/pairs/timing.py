@@ -59,8 +59,14 @@ def pass_seconds(x: Tensor, graph: Neighbourhoods, manifold: Metric, *, squared:
 def _fused_loss(points: Points, graph: Neighbourhoods, energy: Energy, kernels: PairKernels) -> float:
     x, words = points.x, graph.itself_and_neighbours
     weight, ends = x.new_ones(len(x)), (graph.source, graph.target)
-    forth = _scaled(lambda rows: kernels.log_sum(points, energy, words[0], rows), x)
-    back = _scaled(lambda rows: kernels.log_sum_gradient(points, energy, 0 * weight, weight, words, rows), x)
+    given = points, energy, 0 * weight, weight, words
+    if kernels.is_mutual(points):
+        rounds = kernels.rounds_of(len(x))
+        forth = _scaled(lambda some: kernels.mutual_log_sum(points, energy, words, some), x, rounds, rounds, 1)
+        back = _scaled(lambda some: kernels.mutual_gradient(*given, some), x, rounds, rounds, 1)
+    else:
+        forth = _scaled(lambda rows: kernels.log_sum(points, energy, words[0], rows), x)
+        back = _scaled(lambda rows: kernels.log_sum_gradient(*given, rows), x)
     of_edges = _seconds(lambda: kernels.edge_energy(points, *ends, energy.squared), x)
     of_edges += _seconds(lambda: kernels.edge_gradient(points, *ends, x.new_ones(graph.num_edges), energy.squared), x)
     return forth + back + of_edges
@@ -92,15 +98,18 @@ def _chunk(graph: Neighbourhoods, rows: range) -> Chunk:
     return Chunk(rows.start, len(rows), slice(int(graph.start[rows.start]), int(graph.start[rows.stop])))
 
 
-def _scaled(compute: Callable[[range], Any], x: Tensor, most: int | None = None) -> float:
-    """Return the seconds of all rows from those of some: more and more, until they take long enough."""
-    most = min(most or len(x), len(x))
-    count = min(_FIRST_ROWS, most)
+def _scaled(
+    compute: Callable[[range], Any], x: Tensor, most: int | None = None, total: int | None = None, count: int = _FIRST_ROWS
+) -> float:
+    """Return the seconds of all rows, or of a ``total`` of rounds, from those of some: more until they take long enough."""
+    total = len(x) if total is None else total
+    most = min(most or total, total)
+    count = min(count, most)
     compute(range(1))  # what is computed for the first time may have to be compiled
     while True:
         seconds = _seconds(partial(compute, range(count)), x)
         if seconds >= _ENOUGH or count == most:
-            return seconds * len(x) / count
+            return seconds * total / count
         count = min(4 * count, most)
 
 

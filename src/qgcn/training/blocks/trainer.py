@@ -46,10 +46,15 @@ class BlockTrainer:
         seeds: The seed.
         fabric: The device.
         folder: Where files of blocks are written; ``None`` writes nothing.
+
+    Raises:
+        ValueError: Several processes train together, or there is no place for the blocks.
     """
 
     def __init__(self, task: Task[Any], division: Division, seeds: list[int], fabric: "Fabric", folder: Path | None) -> None:
         (self.seed,) = seeds
+        if getattr(task, "group", None) is not None:
+            raise ValueError("blocks are trained by one process: leave out blocks, or train with one device")
         self.task, self.seeds, self.fabric, self._division = task, seeds, fabric, division
         self.keep: list[int] | None = None
         self.config: Config = task.config
