@@ -114,7 +114,8 @@ def test_of_an_epoch_of_many_steps_a_few_are_timed_and_nothing_changes():
     steps = len(measured.task.loader)
     assert steps > 20
     pace = measure_pace(measured, heard.append, never)
-    assert (measured.epoch, measured.step) == (0, 12)
+    assert measured.epoch == 0
+    assert 2 < measured.step < steps
     assert pace.epoch > 0
     assert pace.validation > 0
     measured.run(heard.append)
