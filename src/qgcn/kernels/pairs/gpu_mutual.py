@@ -56,7 +56,7 @@ class Tiling(NamedTuple):
 
 
 FEWEST = 2**19
-"""Points from which pairs are computed once: on an H200 that is level with passes by rows at 300,000, and faster at a million."""
+"""Points from which pairs are computed once: on an H200 level with passes by rows at 300,000, faster at a million."""
 FORWARD = Tiling(512, 4)
 BACKWARD = Tiling(128, 1)
 _PARTNERS: Final = 8192
