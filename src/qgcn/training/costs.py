@@ -89,6 +89,7 @@ def measure_pace(trainer: Training, report: Callable[[Validation], None], until:
     if part is not None and sum(part) > LONG:
         return Pace(*part)
     every, seconds, taken_in_all = trainer.eval_every, list[float](), 0
+    included = every == 1 and trainer.parts == 1  # every epoch has a validation in it, and is timed with it
     began = time.perf_counter()
     while not trainer.finished:
         start = _clock(trainer.fabric.device)
@@ -97,14 +98,14 @@ def measure_pace(trainer: Training, report: Callable[[Validation], None], until:
         taken_in_all += 1
         if until():
             return None
-        usual = every == 1 or trainer.keep or trainer.step or trainer.epoch % every  # the others have a validation in them
+        usual = included or trainer.keep or trainer.step or trainer.epoch % every  # the others have a validation in them
         if usual and taken_in_all > trainer.warm_epochs:
             seconds.append(taken * trainer.parts)
         if len(seconds) == (EPOCHS if trainer.parts == 1 else STEPS) or (seconds and time.perf_counter() - began > ENOUGH):
             break
     if trainer.finished or not seconds:
         return None
-    return Pace(statistics.median(seconds), 0.0 if every == 1 or trainer.keep else _validation_seconds(trainer))
+    return Pace(statistics.median(seconds), 0.0 if included or trainer.keep else _validation_seconds(trainer))
 
 
 def estimate_cost(trainer: Training, pace: Pace, later: int = 0) -> Cost:
