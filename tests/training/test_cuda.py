@@ -106,3 +106,10 @@ def test_networks_train(model):
 def test_a_step_leaves_no_warning_about_streams(recwarn):
     learned()
     assert not [str(each.message) for each in recwarn if "stream" in str(each.message)]
+
+
+def test_a_run_in_blocks_is_trained_and_measured():
+    made = run(space="H4", blocks=3, negatives="32", epochs=6, eval_every=2)
+    made.train()
+    assert 0 < made.results[0]["test"]["map"] <= 1
+    assert made.yardsticks

@@ -49,7 +49,7 @@ class ArrowPredictor(LinkPredictor):
 
         .. math:: t_v = \frac1{2|S|}\sum_{u \in S} \bigl(\operatorname{logit} P(u \to v) - \operatorname{logit} P(v \to u)\bigr)
 
-        Of all pairs, this is the potential whose differences are nearest to how much likelier one direction is than the other;
+        Of all pairs, this is the potential whose differences are nearest to half the log odds of one direction over the other;
         :math:`S` are all nodes, or some of them, evenly spaced.
 
         Args:

@@ -138,6 +138,9 @@ class DirectedLinks(Task[DirectedLinkConfig]):
             )
         published = load_directed_split(config.data, config.fold)
         if published is not None:
+            for name in ("val", "test", "reverses"):
+                if getattr(config, name) != type(config).model_fields[name].default:
+                    raise ValueError(f"{name} has no effect on {config.data}, which has published splits: choose one by fold")
             return published
         if config.fold:
             raise ValueError(f"{config.data} has no published splits: leave out fold, and give split_seed for another split")

@@ -299,7 +299,7 @@ class Reconstruction(Task[ReconstructionConfig]):
         return self._precision(points, Euclidean(points.shape[1]))
 
     def _precision(self, points: Tensor, space: Space) -> Scores:
-        return {"map": float(metrics.mean_average_precision(points, self.neighbourhoods, space))}
+        return {"map": float(metrics.mean_average_precision(points, self.neighbourhoods.to(points.device), space))}
 
     # --- words -------------------------------------------------------------------------------------------------------
 

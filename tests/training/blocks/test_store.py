@@ -90,3 +90,17 @@ def test_without_a_folder_blocks_are_in_memory():
     assert value(store.get(0)) == 5
     with pytest.raises(ValueError, match="store disk needs a folder"):
         BlockStore(None, "seed-0", in_memory=False)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_what_is_written_between_checkpoints_takes_no_file_of_theirs(tmp_path, in_memory):
+    store = BlockStore(tmp_path, "seed-0", in_memory=in_memory)
+    store.put(0, block(0))
+    names, best = store.state(), list[str]()
+    for step in range(1, 30):
+        store.put(0, block(step))
+        if step % 5 == 0:
+            best = store.written()
+    assert len(files(tmp_path)) <= 7  # one of the checkpoint, five that were the best, one that is new
+    assert value(store.read(best[0])) == 25
+    BlockStore(tmp_path, "seed-0", in_memory=in_memory).restore(names, [block(0)])

@@ -52,7 +52,7 @@ class Negatives:
             if device.type == "cpu":  # few are hit
                 row, at, hit = row[hit], at[hit], hit[hit]
             bit = torch.where(hit, torch.ones_like(at) << at % WORD, 0)
-            bits.index_add_(0, torch.where(hit, at // WORD, 0) * count + row, bit)  # each bit once: a sum is a union
+            bits.index_add_(0, torch.where(hit, at // WORD, 0).long() * count + row, bit)  # each bit once: a sum is a union
             missing.index_add_(0, row, hit.int())
         left_out = bits.view(words, count)
         if n % WORD:

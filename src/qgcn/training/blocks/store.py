@@ -39,6 +39,7 @@ class BlockStore:
         self._names: dict[int, str] = {}
         self._version = 0
         self._history: list[set[str]] = []
+        self._kept: set[str] = set()
         if folder is not None:
             create_folder(folder)
             remove_abandoned(folder)
@@ -47,12 +48,15 @@ class BlockStore:
             self._version = max((_version_of(name) for name in found), default=0)
 
     def put(self, block: int, tensors: Tensors) -> None:
-        """Keep a block; its last version stays where it is."""
-        self._names.pop(block, None)
+        """Keep a block; its last version stays where it is if a state needs it."""
+        last = self._names.pop(block, None)
         if self._in_memory:
             self._blocks[block] = tensors
         else:
             self._write(block, tensors)
+        if self._folder is not None and last is not None and last not in self._kept.union(*self._history):
+            with suppress(OSError):
+                (self._folder / last).unlink()
 
     def get(self, block: int) -> Tensors:
         """Return a block.
@@ -75,19 +79,28 @@ class BlockStore:
         except FileNotFoundError:
             raise Damaged(f"{path} is gone, which the checkpoint needs: start a new run") from None
 
-    def state(self, *others: str) -> list[str]:
+    def written(self) -> list[str]:
         """Return the names of the files of all blocks, after writing those that have none; nothing without a folder.
 
-        What neither this state nor those before it need is removed.
-
-        Args:
-            *others: Names that belong to the state too.
+        They are kept until the next state, which says whether it needs them. Nothing is removed: a checkpoint may need it.
         """
         if self._folder is None:
             return []
         for block in [block for block in self._blocks if block not in self._names]:
             self._write(block, self._blocks[block])
         names = [self._names[block] for block in sorted(self._names)]
+        self._kept = set(names)
+        return names
+
+    def state(self, *others: str) -> list[str]:
+        """Return the same for a checkpoint; what neither this state nor those before it need is removed.
+
+        Args:
+            *others: Names that belong to the state too.
+        """
+        names = self.written()
+        if self._folder is None:
+            return names
         self._history = [*self._history[1 - KEPT :], {*names, *others}]
         needed = set.union(*self._history)
         for path in self._folder.glob(f"{self._label}-block-*.safetensors"):

@@ -184,7 +184,7 @@ class BlockTrainer:
     def _keep(self) -> None:
         """Keep the current parameters as the best."""
         self.engine.settle()
-        self._best_names = self.store.state()
+        self._best_names = self.store.written()
         everything = range(self.engine.graph.blocks)
         self._best_blocks = [] if self._best_names else [{BLOCK: self.store.get(block)[BLOCK]} for block in everything]
         self._best_shared = self._shared()
