@@ -11,6 +11,7 @@ import qgcn
 PACKAGES = ("manifolds", "geometry")
 MODULES = [
     *(f"qgcn.{package}.{each.name}" for package in PACKAGES for each in pkgutil.iter_modules(getattr(qgcn, package).__path__)),
+    "qgcn.data.vocabulary",
     "qgcn.optim",
     "qgcn.nn.intrinsic",
 ]

@@ -93,3 +93,18 @@ def test_what_is_not_possible_is_said(given, message):
         NeighborLoader(graph(), **({"num_neighbors": [3]} | given))
     with pytest.raises(ValueError, match="no edge_index"):
         NeighborLoader(Data(x=torch.zeros(3, 1)), [3])
+
+
+@pytest.mark.parametrize("edge", [(10, 0), (0, 9), (-1, 0), (0, -1)])
+def test_edges_between_nodes_that_are_not_there_are_refused(edge):
+    data = Data(edge_index=torch.tensor([[0, edge[0]], [1, edge[1]]]), num_nodes=3)
+    with pytest.raises(ValueError, match="edge_index must hold numbers of nodes, 0 to 2, got"):
+        NeighborLoader(data, [1, 1], batch_size=3)
+
+
+def test_batches_begin_at_one_that_is_there():
+    loader = NeighborLoader(Data(edge_index=torch.tensor([[0], [1]]), num_nodes=3), [1], batch_size=2)
+    assert len(list(loader.batches(1))) == 1
+    for first in (-1, 3):
+        with pytest.raises(ValueError, match=r"first must lie in \[0, 2\], got"):
+            loader.batches(first)

@@ -18,7 +18,7 @@ NODES = "Machines that train together; the command is started on each of them (d
 
 _WAIT = 0.1
 """Seconds between two looks at the processes."""
-_GRACE = 10.0
+_GRACE = 30.0
 """Seconds that processes have to save and end once one of them has."""
 
 
@@ -33,12 +33,25 @@ def launch(devices: int, nodes: int) -> None:
         nodes: Number of machines.
 
     Raises:
-        ValueError: The environment does not say what several machines need; or one of the processes has died.
+        ValueError: A number is below 1; the environment does not say what several machines need; or a process cannot be
+            started, or has died.
     """
+    for name, number in (("devices", devices), ("nodes", nodes)):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number}")
     if devices * nodes == 1 or "LOCAL_RANK" in os.environ:
         return
     place = _place(nodes)
-    processes = []
+    processes: list[subprocess.Popen[bytes]] = []
+    asked: list[int] = []
+
+    def hand_on(number: int, _frame: FrameType | None) -> None:
+        asked.append(signal.SIGTERM if number == signal.SIGHUP else number)
+        _send(processes, asked[-1])
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, hand_on)
     for local_rank in range(devices):
         rank = int(place["NODE_RANK"]) * devices + local_rank
         own = {"RANK": rank, "LOCAL_RANK": local_rank, "WORLD_SIZE": devices * nodes, "LOCAL_WORLD_SIZE": devices}
@@ -46,7 +59,13 @@ def launch(devices: int, nodes: int) -> None:
         told = {name: str(value) for name, value in (own | threads).items()}
         command = [sys.executable, *sys.orig_argv[1:]]
         # a session of their own: Ctrl-C reaches them once, through this process
-        processes.append(subprocess.Popen(command, env=os.environ | place | told, start_new_session=True))  # noqa: S603
+        try:
+            processes.append(subprocess.Popen(command, env=os.environ | place | told, start_new_session=True))  # noqa: S603
+        except OSError as error:
+            _send(processes, signal.SIGKILL)
+            raise ValueError(f"process {local_rank} of {devices} cannot be started: {error}") from None
+    for number in asked[-1:]:  # by then some were not there yet
+        _send(processes, number)
     _exit_as(processes)
 
 
@@ -72,12 +91,6 @@ def _place(nodes: int) -> dict[str, str]:
 
 def _exit_as(processes: list[subprocess.Popen[bytes]]) -> NoReturn:
     """Wait for all processes, and exit as they did; stop the others when one fails, and say so if it could not."""
-
-    def hand_on(number: int, _frame: FrameType | None) -> None:
-        _send(processes, number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, hand_on)
     while None in (codes := [each.poll() for each in processes]) and not any(codes):
         time.sleep(_WAIT)
     died = [rank for rank, code in enumerate(codes) if code is not None and code < 0]

@@ -131,8 +131,13 @@ def from_pairs(rows: Sequence[Any], num_nodes: int | None) -> Draft:
             raise ValueError(f"{what}, entry {k}: ids must be all strings or all integers, here {kind}, got {row!r}")
         if len(row) == 3 and not isinstance(row[2], Real):
             raise ValueError(f"{what}, entry {k}: a weight must be a number, got {row[2]!r}")
-    held: list[Array] = [np.array(ids if whole else [name.encode() for name in ids]) for ids in columns[:2]]
-    held += [np.array(weights, dtype=np.float64) for weights in columns[2:]]
+        if not whole and any("\0" in each for each in row[:2]):
+            raise ValueError(f"{what}, entry {k}: an id must not hold a zero character, got {row!r}")
+    try:
+        ends = [np.array(ids, dtype=np.int64) if whole else np.array([name.encode() for name in ids]) for ids in columns[:2]]
+        held: list[Array] = [*ends, *(np.array(weights, dtype=np.float64) for weights in columns[2:])]
+    except OverflowError:
+        raise ValueError(f"{what}: integers must fit into 64 bits, weights into a float; larger ids may be strings") from None
     named = EdgeColumns(*("source", "target", _WEIGHT)[: len(held)])
     read = Columns(len(held), range(len(rows)), lambda k, part: held[k][part.start : part.stop])
     table = Table(what, read, np.arange(len(rows)), tuple(named.given()), unit="entry")

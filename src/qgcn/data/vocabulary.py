@@ -16,17 +16,17 @@ Words = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 class Vocabulary:
-    """Distinct names, numbered in the order in which they are first met.
+    """Distinct names, numbered in the order of the calls that first met them; within a call in any order.
 
     Names are UTF-8 fields without zero bytes. Two names of one hash are told apart, and hashes differ from object to object, so
     that no file can be made to collide: nothing depends on them but the time it takes.
 
     Example:
         >>> names = Vocabulary()
-        >>> names.add(np.array([b"bob", b"ann", b"bob"])).tolist()
-        [0, 1, 0]
-        >>> names.ordered()[0].tolist()
-        ['ann', 'bob']
+        >>> numbers = names.add(np.array([b"bob", b"ann", b"bob"]))
+        >>> found, place = names.ordered()
+        >>> found[place[numbers]].tolist()
+        ['bob', 'ann', 'bob']
     """
 
     def __init__(self) -> None:

@@ -70,6 +70,9 @@ class NeighborLoader:
         edges = data.edge_index
         if edges is None or data.num_nodes is None:
             raise ValueError("the graph has no edge_index")
+        if edges.numel() and not 0 <= int(edges.min()) <= int(edges.max()) < int(data.num_nodes):
+            found = f"{int(edges.min())} to {int(edges.max())}"
+            raise ValueError(f"edge_index must hold numbers of nodes, 0 to {int(data.num_nodes) - 1}, got {found}")
         self.data, self.num_neighbors, self.batch_size = data, list(num_neighbors), batch_size
         self.shuffle, self.replace, self.drop_last, self.transform, self.seed = shuffle, replace, drop_last, transform, seed
         self.epoch = 0
@@ -95,6 +98,11 @@ class NeighborLoader:
 
     def batches(self, first: int = 0) -> "Iterator[Data]":
         """Yield the batches of the epoch, beginning at one of them."""
+        if not 0 <= first <= len(self):
+            raise ValueError(f"first must lie in [0, {len(self)}], got {first}")
+        return self._batches(first)
+
+    def _batches(self, first: int) -> "Iterator[Data]":
         epoch, count = self.epoch, len(self.input_nodes)
         order = torch.arange(count)
         if self.shuffle:
