@@ -10,7 +10,7 @@ __all__ = ["build_app"]
 
 _COMMANDS = {
     "train": "Train a model on a graph, for one or many seeds.",
-    "resume": "Resume an interrupted run; show the results of one that is finished.",
+    "resume": "Resume an interrupted run, with as many processes as you like; show the results of one that is finished.",
     "sweep": "Search the settings of several models, with the same budget for each, by validation.",
     "predict": "Predict the class of every node.",
     "score": "Score pairs of nodes: how probable it is that they are linked.",
