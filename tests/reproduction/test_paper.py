@@ -29,3 +29,8 @@ def test_the_tables_have_the_rows_of_the_paper():
     assert [len(rows) for rows in (paper.RECONSTRUCTING, paper.NETWORKS, paper.PERCEPTRONS, paper.TIMED)] == [11, 14, 8, 8]
     assert [method.space for method in paper.SIGNATURES][::9] == ["Q9,1", "Q0,10"]
     assert sum(method.is_indefinite for method in paper.NETWORKS) == 6
+
+
+def test_printed_scores_are_percentages():
+    for name in ("PRINTED_MAP", "PRINTED_LINKS", "PRINTED_CLASSES", "PRINTED_PERCEPTRONS"):
+        assert all(40 < score <= 100 for column in getattr(paper, name).values() for score in column)
