@@ -199,8 +199,12 @@ def _between(left: ast.expr, right: ast.expr, swap: tuple[str, str] | None, sour
 
 
 def _changes_of_cpp(source: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield replacements of operators and numbers in C++, outside comments, strings and directives."""
-    plain = re.sub(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|^\s*#[^\n]*", lambda m: " " * len(m[0]), source, flags=re.S | re.M)
+    """Yield replacements of operators and numbers in C++, outside comments, strings, directives, and lines that prefetch.
+
+    What is fetched ahead of its use changes no result.
+    """
+    left_out = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|^\s*#[^\n]*|^[^\n]*__builtin_prefetch[^\n]*"
+    plain = re.sub(left_out, lambda m: " " * len(m[0]), source, flags=re.S | re.M)
     for old, new in CPP:  # an operator has a space on both sides; brackets of templates and pointers do not
         for match in re.finditer(rf"(?<= ){re.escape(old)}(?= )", plain):
             yield match.start(), match.end(), new, ""
