@@ -11,10 +11,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SCRIPT = ROOT / "experiments" / "tables.py"
 SCORED = ["README.md", *(f"docs/{name}.md" for name in ("results", "reproduction", "reconstruction", "training", "encoders"))]
-SCORED += ["docs/yardsticks.md", "docs/analysis.md", "docs/index.md"]
+SCORED += ["docs/yardsticks.md", "docs/analysis.md", "docs/index.md", "docs/directed.md", "docs/blocks.md"]
 COSTS = ("| | time | memory |", "| graph | before, idle |", "| nodes | `sdpa` |", "| nodes, machine |")
 """Tables of these pages that hold no scores, but seconds and memory of one machine."""
-SETTINGS = ("| protocol of | settings |", "| | links | classes | reconstruction |")
+SETTINGS = ("| protocol of | settings |", "| | links | classes | reconstruction |", "| cone | spaces |")
 """Tables of settings."""
 PLACE = re.compile(r"<!-- table: [\w-]+ -->.*?<!-- end -->", re.DOTALL)
 

@@ -5,6 +5,7 @@ A config is what every run has, what its task adds, and the options of its model
 """
 
 import copy
+import re
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
@@ -53,7 +54,12 @@ def check_shares(config: Any) -> None:
 def _fanout(given: Any) -> Any:
     """Read a number, and a list of numbers as YAML has it, as text without blanks."""
     given = ",".join(map(str, given)) if isinstance(given, list) else given
-    return str(given).replace(" ", "") if isinstance(given, int | str) and not isinstance(given, bool) else given
+    if not isinstance(given, int | str) or isinstance(given, bool):
+        return given
+    text = str(given).replace(" ", "")
+    if not re.fullmatch(r"([1-9][0-9]{0,8}|all)(,([1-9][0-9]{0,8}|all))*", text):
+        raise ValueError("expected numbers of neighbours, such as 10,5, or all")
+    return text
 
 
 class _Data(BaseModel):
@@ -94,7 +100,6 @@ class _Training(BaseModel):
     )
     fanout: Annotated[str | None, BeforeValidator(lambda given: _fanout(given))] = Field(
         None,
-        pattern=r"^([1-9][0-9]{0,8}|all)(,([1-9][0-9]{0,8}|all))*$",
         description="Neighbours drawn at each hop of a mini-batch, such as 10,5: a number, or all; 10 if not given.",
     )
     refit: bool = Field(False, description="Train again on everything, for the number of epochs that validation chose.")

@@ -130,12 +130,6 @@ class BlockStore:
                 self._blocks[block] = found
         self._history = [*self._history, set(names)]
 
-    def clear(self) -> None:
-        """Remove all files."""
-        if self._folder is not None:
-            for path in self._folder.glob(f"{self._label}-block-*.safetensors"):
-                path.unlink(missing_ok=True)
-
     def _write(self, block: int, tensors: Tensors) -> None:
         assert self._folder is not None  # noqa: S101
         self._version += 1
