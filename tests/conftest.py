@@ -8,7 +8,7 @@ from hypothesis import settings
 
 pytest_plugins = ["browser", "commands"]
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background of a shell: what tests start would ignore it, too
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background of a shell: what tests start would ignore it
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 torch.set_num_threads(1)  # tests run in two processes on two cores
