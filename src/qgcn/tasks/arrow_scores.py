@@ -16,6 +16,8 @@ STEPS = 101
 """Thresholds that are tried."""
 DIMENSIONS = 64
 """Singular vectors, at most."""
+ITERATIONS = 20
+"""Of the subspace that singular vectors are read from: on citation graphs, entries are then right to four decimals."""
 
 
 def direction_accuracy(forth: Tensor, back: Tensor) -> Tensor:
@@ -79,7 +81,6 @@ def yardstick_scores(name: str, edges: Array, num_nodes: int, pairs: Array) -> A
         pairs: Shape ``(2, P)``.
     """
     from scipy.sparse import csr_array
-    from scipy.sparse.linalg import svds
 
     matrix = csr_array((np.ones(edges.shape[1]), (edges[0], edges[1])), shape=(num_nodes, num_nodes))
     i, j = pairs
@@ -93,10 +94,24 @@ def yardstick_scores(name: str, edges: Array, num_nodes: int, pairs: Array) -> A
             np.concatenate([_paths(shared, matrix, part) for part in np.array_split(pairs, 1 + len(i) // 4096, 1)])
         )
     count = min(DIMENSIONS, num_nodes // 4)  # of more, what they leave would be rounding alone
-    if count < 1 or edges.shape[1] == 0:
-        return np.zeros(len(i))
-    left, values, right = svds(matrix, k=count, v0=np.ones(num_nodes), random_state=0)
-    return np.asarray(np.einsum("pk,k,pk->p", left[i], values, right.T[j]))
+    return np.zeros(len(i)) if count < 1 or edges.shape[1] == 0 else _low_rank(matrix, count, pairs)
+
+
+def _low_rank(matrix: Any, count: int, pairs: Array) -> Array:
+    """Return the entries of the nearest matrix of a low rank, the same ones every time.
+
+    Where no walk leads that goes along arrows and against them by turns, they are 0, not what rounding leaves.
+    """
+    from scipy.sparse import block_array
+    from scipy.sparse.csgraph import connected_components
+    from sklearn.utils.extmath import randomized_svd
+
+    i, j = pairs
+    # not by ARPACK, which draws what nobody can fix, or gives up, where singular values are equal: on trees, paths, rings
+    left, values, right = randomized_svd(matrix, count, n_oversamples=count, n_iter=ITERATIONS, random_state=0)
+    _, part = connected_components(block_array([[None, matrix], [matrix.T, None]]), directed=False)
+    entries = np.einsum("pk,k,pk->p", left[i], values, right.T[j])
+    return np.where(part[i] == part[matrix.shape[0] + j], entries, 0.0)
 
 
 def _paths(shared: Any, matrix: Any, pairs: Array) -> Array:
