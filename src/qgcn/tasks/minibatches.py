@@ -89,7 +89,7 @@ class MiniBatching:
             raise ValueError(f"{config.task} has no mini-batches: leave out batch_size")
         if config.capabilities.reach is None:
             raise ValueError(
-                f"the model {config.model} with these options has no mini-batches: a node depends on the whole graph; "
+                f"the model {config.model} with these options has no mini-batches: a node depends on more than edges drawn; "
                 "leave out batch_size, or take a model such as qgcn"
             )
         fanouts(config)
