@@ -84,6 +84,20 @@ def test_one_batch_with_all_neighbours_costs_what_a_full_batch_costs(model, kind
     torch.testing.assert_close(loss_of(predictor, batch), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("model", ["gcn", "sage", "gat", "qgat", "propagation", "deep"])
+def test_edges_are_dropped_for_every_model(model):
+    task = batched(NodeClassification, batch_size=10_000, fanout="all", edge_dropout=0.8, **given(model))
+    (batch,) = task.loader.batches(randomness())
+    torch.manual_seed(0)
+    predictor = task.build_predictor().eval()
+    without = predictor("predict", batch.x, batch.graph, *batch.targets)
+    (every,) = batched(NodeClassification, batch_size=10_000, fanout="all", **given(model)).loader.batches(randomness())
+    assert torch.equal(every.targets[0], batch.targets[0])
+    assert (without - predictor("predict", every.x, every.graph, *every.targets)).abs().max() > 1e-3
+    kept = batch.graph.edge_index[:, batch.graph.edge_index[0] != batch.graph.edge_index[1]]
+    assert 0.1 < kept.shape[1] / int((every.graph.edge_index[0] != every.graph.edge_index[1]).sum()) < 0.3
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("model", MODELS)
@@ -159,6 +173,11 @@ def test_fanouts_are_one_for_each_hop():
         (NodeClassification, {"batch_size": 0}, "batch_size: input should be greater than or equal to 1, got 0"),
         (NodeClassification, {"batch_size": 5, "model": "transformer"}, "the model transformer with these options has no mini"),
         (NodeClassification, {"batch_size": 5, "model": "sgc"}, "the model sgc with these options has no mini-batches"),
+        (
+            LinkPrediction,
+            {"batch_size": 5, "model": "propagation", "along": "both"},
+            "the model propagation with these options has no mini-batches",
+        ),
         (Reconstruction, {"batch_size": 5}, "reconstruction has no mini-batches: leave out batch_size"),
         (LinkPrediction, {"batch_size": 5, "decoder": "neighbours"}, "the decoder neighbours has no mini-batches"),
     ],
