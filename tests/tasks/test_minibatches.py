@@ -36,7 +36,10 @@ def given(model):
 
 
 def batched(kind, **settings):
-    return problem(kind, graph(), **({"batch_size": 5, "fanout": "2"} | settings))
+    settings = {"batch_size": 5, "fanout": "2"} | settings
+    if settings.get("model") in ("qnn", "mlp"):  # they look at no neighbours
+        del settings["fanout"]
+    return problem(kind, graph(), **settings)
 
 
 def loss_of(predictor, batch):
@@ -157,13 +160,14 @@ def test_fanouts_are_one_for_each_hop():
     assert of("4") == [4, 4]
     assert of(7, layers=3) == [7, 7, 7]
     assert of([5, "all"]) == of("5, all") == [5, -1]
-    assert of("3", model="qnn") == []
+    assert of(None, model="qnn") == []
 
 
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
         (NodeClassification, {"fanout": "3"}, "fanout has no effect without batch_size"),
+        (NodeClassification, {"batch_size": 5, "fanout": "3", "model": "qnn"}, "fanout has no effect on the model qnn"),
         (NodeClassification, {"batch_size": 5, "fanout": "3,2,1"}, "fanout must be one number or 2, one for each aggregation"),
         (
             NodeClassification,
