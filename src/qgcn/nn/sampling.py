@@ -72,6 +72,11 @@ def sample_neighbours(
         key: Key, an integer of 63 bits.
         replace: Draw with replacement (default: no).
         loops: Entry of each node's loop, or -1, shape ``(N,)``: always taken, and not counted (default: none are special).
+
+    Example:
+        >>> crow, col = torch.tensor([0, 1, 2, 3, 4]).int(), torch.tensor([3, 0, 1, 2]).int()  # a ring
+        >>> sample_neighbours(crow, col, torch.tensor([2]), [1, 1], key=7).nodes
+        tensor([2, 1, 0])
     """
     begins, entries, sources, sizes = [nodes.new_zeros(1)], [], [], [len(nodes)]
     found, total = nodes, 0
