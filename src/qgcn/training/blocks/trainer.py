@@ -279,7 +279,7 @@ class BlockTrainer:
         moved, part = about.get("stepped"), about.get("part")
         given = about | {"stepped": ["any"] if about.get("epoch") else []}  # a step on no edges moves nothing
         epoch, _, seconds, _ = states.progress_of(given, self.seeds, self.epochs)
-        if not isinstance(moved, list) or not set(moved) <= set(self.parameters):
+        if not isinstance(moved, list) or not all(isinstance(name, str) and name in self.parameters for name in moved):
             raise ValueError("the checkpoint has moments of parameters that this model does not have")
         if type(part) is not int or not 0 <= part < self.parts or (epoch == self.epochs and part):
             raise ValueError(f"the part of the checkpoint must lie in [0, {self.parts}), got {part!r}")
