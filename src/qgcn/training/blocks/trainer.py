@@ -301,9 +301,7 @@ class BlockTrainer:
         like_blocks = self.engine.like()
         self.engine.forget()
         self._begun = True
-        if best:
-            self.store.restore(best, like_blocks)
-        self.store.restore(names, like_blocks)
+        self.store.restore(names, like_blocks, best)
         own = dict(self.predictor.named_parameters())
         for name in shared:
             own[name].copy_(tensors[f"shared/{name}"])
