@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from qgcn.tasks import arrow_scores
 from qgcn.tasks.arrow_scores import (
     direction_accuracy,
     three_way,
@@ -41,6 +42,18 @@ def test_the_threshold_is_the_best_there_is():
     assert best > 0.8
     assert all(best >= float(three_way_accuracy(forth, back, truth, each)) - 0.02 for each in torch.linspace(0, 10, 40))
     assert best > float(three_way_accuracy(forth, back, truth, 0.0))
+
+
+def test_the_threshold_of_many_pairs_is_found_from_some(monkeypatch):
+    source = torch.Generator().manual_seed(1)
+    truth = torch.randint(3, (3000,), generator=source)
+    forth, back = (torch.where(truth == one, 3.0, 0.0) + torch.randn(3000, generator=source) for one in (0, 1))
+    exact = three_way_threshold(forth, back, truth)
+    monkeypatch.setattr(arrow_scores, "MOST", 2000)
+    sizes = []
+    monkeypatch.setattr(torch, "quantile", lambda x, q, own=torch.quantile: sizes.append(len(x)) or own(x, q))
+    assert three_way_threshold(forth, back, truth) == pytest.approx(exact, abs=0.5)
+    assert sizes == [2000]
 
 
 def test_degrees_by_hand():

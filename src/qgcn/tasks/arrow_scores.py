@@ -14,6 +14,8 @@ BY_DEGREE = "degrees"
 """Name of the yardstick of degrees."""
 STEPS = 101
 """Thresholds that are tried."""
+MOST = 2**24
+"""Logits that quantiles are taken of, at most, as PyTorch takes no more; evenly spaced ones, if there are more."""
 DIMENSIONS = 64
 """Singular vectors, at most."""
 ITERATIONS = 20
@@ -65,7 +67,8 @@ def three_way_accuracy(forth: Tensor, back: Tensor, truth: Tensor, threshold: Te
 def three_way_threshold(forth: Tensor, back: Tensor, truth: Tensor) -> float:
     """Return the threshold with the best accuracy, of quantiles of all logits; arguments as for :func:`three_way_accuracy`."""
     levels = torch.linspace(0, 1, STEPS, dtype=torch.float64, device=forth.device)
-    tried = torch.quantile(torch.cat((forth, back)).double(), levels)
+    logits = torch.cat((forth, back)).double()
+    tried = torch.quantile(logits[:: -(-len(logits) // MOST)], levels)
     found = torch.stack([three_way_accuracy(forth, back, truth, each) for each in tried])
     return float(tried[found.argmax()])
 
