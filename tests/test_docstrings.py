@@ -2,25 +2,33 @@
 
 import doctest
 import importlib
-import pkgutil
+from pathlib import Path
 
 import pytest
 
 import qgcn
 
-PACKAGES = ("manifolds", "geometry")
+HOME = Path(qgcn.__file__).parent
+WRITTEN = [path for path in sorted(HOME.rglob("*.py")) if ">>> " in path.read_text(encoding="utf-8")]
 MODULES = [
-    *(f"qgcn.{package}.{each.name}" for package in PACKAGES for each in pkgutil.iter_modules(getattr(qgcn, package).__path__)),
-    "qgcn.data.vocabulary",
-    "qgcn.optim",
-    "qgcn.nn.intrinsic",
+    ".".join(("qgcn", *path.relative_to(HOME).with_suffix("").parts)) for path in WRITTEN if path.parent.name != "estimators"
 ]
+"""Modules with examples; those of the estimators, which train, are executed by tests of their own."""
 NAMED = [
     *((qgcn.manifolds, name) for name in qgcn.manifolds.__all__ if name != "Family"),
     (qgcn.optim, "PseudoRiemannianAdam"),
-    (qgcn.nn, "IntrinsicClassifier"),
+    *(
+        (qgcn.nn, name)
+        for name in ("IntrinsicClassifier", "NeighborLoader", "NeighbourSampler", "sample_neighbours", "arrow_decoder")
+    ),
+    *((qgcn.data, name) for name in ("split_directed", "one_way")),
+    (qgcn.analysis, "measure_arrows"),
+    (qgcn.kernels, "sampled_reconstruction_loss"),
     *((qgcn.geometry, name) for name in ("descent_direction", "definite_inner", "centroid", "plane_dist", "transvection")),
-    *((qgcn.geometry, name) for name in ("project", "project_tangent", "expmap0", "logmap0", "sample", "inner")),
+    *(
+        (qgcn.geometry, name)
+        for name in ("project", "project_tangent", "expmap0", "logmap0", "sample", "inner", "squared_chord")
+    ),
 ]
 
 

@@ -5,6 +5,7 @@ import json
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse.linalg
 
 from qgcn.analysis import Shape, measure, measure_arrows
 from qgcn.analysis.arrows import trophic_levels
@@ -48,6 +49,22 @@ def test_levels_are_the_least_squares():
 def test_levels_of_each_part_begin_at_zero():
     levels = trophic_levels(np.array([0, 1, 4]), np.array([1, 2, 3]), 6)
     np.testing.assert_allclose(levels, [0, 1, 2, 1, 0, 0], atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["path", "tree", "comb", "cycle"])
+def test_levels_of_forests_and_cycles_need_no_iteration(kind, monkeypatch):
+    """One step of the iteration reaches no farther than an edge: a long path would take as many as it has nodes."""
+    steps, nodes = [], np.arange(1, 3001)
+    above = {"path": nodes - 1, "tree": nodes // 7, "comb": np.where(nodes % 2, nodes - 1, np.maximum(nodes - 2, 0))}
+    source, target = (np.arange(3001), np.roll(np.arange(3001), -1)) if kind == "cycle" else (above[kind], nodes)
+    turned = np.zeros(len(source), bool) if kind == "cycle" else np.random.default_rng(0).random(len(source)) < 0.3
+    source, target = np.where(turned, target, source), np.where(turned, source, target)
+    own = scipy.sparse.linalg.cg
+    monkeypatch.setattr(scipy.sparse.linalg, "cg", lambda *given, **more: own(*given, **more, callback=steps.append))
+    levels = trophic_levels(source, target, 3002)
+    assert len(steps) <= 1
+    assert levels.min() == levels[-1] == 0
+    np.testing.assert_allclose(levels[target] - levels[source], 0 if kind == "cycle" else 1, atol=1e-9)
 
 
 def test_coherence_is_perfect_on_a_path_and_none_on_a_cycle():

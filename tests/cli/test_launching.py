@@ -121,11 +121,12 @@ def test_a_run_in_the_middle_of_an_epoch_is_ended_by_any_number_of_processes(her
     close(here / "whole", here / "run", {"rtol": 2e-3, "atol": 2e-4})
 
 
-def test_a_full_batch_has_no_share_for_several_processes(here):
+def test_a_full_batch_has_no_share_for_several_processes(here, command):
     process = start(here, "train", "classification", *DATA, "--epochs", "2", "--devices", "2", "--out", "run")
     _, err = process.communicate(timeout=300)
     assert process.returncode == 2
     assert "several processes train this task on mini-batches: give a batch size, such as --batch-size 1024" in err
+    command.one_line(err)
     assert not (here / "run").exists()
 
 
@@ -142,7 +143,14 @@ def test_several_machines_need_to_know_each_other(monkeypatch):
     with pytest.raises(ValueError, match="below 2; got first and 2"):
         launch(4, 2)
     monkeypatch.setenv("LOCAL_RANK", "0")
+    with pytest.raises(ValueError, match="below 2; got first and 2"):
+        launch(4, 2)  # nobody has said that this is one of several
+    for name, value in (("RANK", "0"), ("WORLD_SIZE", "8"), ("LOCAL_WORLD_SIZE", "4")):
+        monkeypatch.setenv(name, value)
     launch(4, 2)  # this is one of them
+    launch(1, 1)
+    with pytest.raises(ValueError, match="8 processes were started, but devices and nodes ask for 2"):
+        launch(2, 1)
 
 
 @pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (-1, -1)])

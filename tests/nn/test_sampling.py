@@ -114,3 +114,15 @@ def test_the_sample_of_a_node_does_not_depend_on_its_batch():
     second = both.nodes[both.sources[int(both.begin[1]) : int(both.begin[2])]]
     assert torch.equal(first, second)
     assert one.nodes.tolist() != sampler.sample(torch.tensor([8]), [3, 3], 8).nodes.tolist()
+
+
+def test_a_part_has_no_arrows():
+    graph = operand(aggregation="mean")
+    sampler = NeighbourSampler(graph)
+    sample = sampler.sample(torch.tensor([5, 59]), [-1], 3)
+    for part in (sampler.operand(sample, 4, layered=layered) for layered in (True, False)):
+        with pytest.raises(ValueError, match="a part of a graph has no arrows"):
+            _ = part.arrows
+    with pytest.raises(ValueError, match="a part of a graph has no arrows"):
+        _ = graph.seen_from(torch.tensor([5]), 1).arrows
+    assert len(graph.arrows) == 2

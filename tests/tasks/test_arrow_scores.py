@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from qgcn.tasks import arrow_scores
 from qgcn.tasks.arrow_scores import (
     direction_accuracy,
     three_way,
@@ -43,6 +44,18 @@ def test_the_threshold_is_the_best_there_is():
     assert best > float(three_way_accuracy(forth, back, truth, 0.0))
 
 
+def test_the_threshold_of_many_pairs_is_found_from_some(monkeypatch):
+    source = torch.Generator().manual_seed(1)
+    truth = torch.randint(3, (3000,), generator=source)
+    forth, back = (torch.where(truth == one, 3.0, 0.0) + torch.randn(3000, generator=source) for one in (0, 1))
+    exact = three_way_threshold(forth, back, truth)
+    monkeypatch.setattr(arrow_scores, "MOST", 2000)
+    sizes = []
+    monkeypatch.setattr(torch, "quantile", lambda x, q, own=torch.quantile: sizes.append(len(x)) or own(x, q))
+    assert three_way_threshold(forth, back, truth) == pytest.approx(exact, abs=0.5)
+    assert sizes == [2000]
+
+
 def test_degrees_by_hand():
     found = yardstick_scores("degrees", EDGES, 6, np.array([[0, 1, 4], [5, 4, 0]]))
     assert found.tolist() == [3 * 4, 2 * 3, 1]
@@ -79,3 +92,22 @@ def test_singular_vectors_are_the_same_every_time():
     first, second = (yardstick_scores("truncated SVD", edges, 60, pairs) for _ in range(2))
     np.testing.assert_allclose(first, second, rtol=1e-9)
     assert np.abs(first).max() > 0.01
+
+
+@pytest.mark.parametrize("edges", [lambda i: i[:-1] // 2, lambda i: i[:-1], lambda i: (i[:-1] * 7 + 3) % 41])
+def test_singular_vectors_of_equal_values_are_the_same_every_time(edges):
+    """Trees, paths and rings: their singular values are not distinct."""
+    nodes = np.arange(41)
+    tree = np.stack((edges(nodes), nodes[1:]))
+    pairs = np.stack(np.divmod(np.arange(41**2), 41))
+    first, *others = (yardstick_scores("truncated SVD", tree, 41, pairs) for _ in range(3))
+    assert all(np.array_equal(first, other) for other in others)
+    assert np.abs(first).max() > 0.01
+
+
+def test_singular_vectors_say_nothing_of_nodes_that_no_walk_joins():
+    rng = np.random.default_rng(0)
+    edges = np.concatenate([rng.integers(30, size=(2, 90)), 30 + rng.integers(30, size=(2, 90))], axis=1)
+    pairs = np.stack((np.arange(30), 30 + np.arange(30)))
+    assert yardstick_scores("truncated SVD", edges, 61, pairs).tolist() == [0.0] * 30
+    assert yardstick_scores("truncated SVD", edges, 61, np.array([[3, 60], [60, 3]])).tolist() == [0.0, 0.0]

@@ -33,6 +33,33 @@ def pairs_of(tensor):
     return {tuple(pair) for pair in tensor.t().tolist()}
 
 
+def published(monkeypatch, split):
+    """Have a published split, which a data set of these nodes would come with."""
+    monkeypatch.setattr("qgcn.tasks.directed_links.load_directed_split", lambda name, fold: split)
+    return Config.checked({"task": "directed-links", "data": "cora-ml", "space": "E4", "fold": 2})
+
+
+def test_a_published_split_is_taken_as_it_is(monkeypatch):
+    split = DirectedLinks.of(graph(), split_seed=7).split
+    task = DirectedLinks(graph(), published(monkeypatch, split))
+    assert all(torch.equal(task.split[part], split[part]) for part in split)
+    assert task.scored_on() == "published split 2"
+
+
+def test_a_problem_with_its_split_needs_no_file_of_the_data_set(monkeypatch, tmp_path):
+    config = published(monkeypatch, split := DirectedLinks.of(graph()).split)
+    monkeypatch.undo()
+    monkeypatch.setenv("QGCN_DATA", str(tmp_path))
+    task = DirectedLinks(graph(), config, split=split)
+    assert task.scored_on() == "published split 2"
+
+
+def test_a_published_split_of_another_graph_is_refused(monkeypatch):
+    split = DirectedLinks.of(graph(seed=1)).split
+    with pytest.raises(ValueError, match="the graph is not cora-ml: it lacks edges of the published split"):
+        DirectedLinks(graph(seed=0), published(monkeypatch, split))
+
+
 @pytest.mark.parametrize("along", ["alternating", "both", "phases", "against"])
 def test_messages_pass_along_training_edges_alone(along):
     task = DirectedLinks.of(graph(), along=along)

@@ -36,7 +36,10 @@ def given(model):
 
 
 def batched(kind, **settings):
-    return problem(kind, graph(), **({"batch_size": 5, "fanout": "2"} | settings))
+    settings = {"batch_size": 5, "fanout": "2"} | settings
+    if settings.get("model") in ("qnn", "mlp"):  # they look at no neighbours
+        del settings["fanout"]
+    return problem(kind, graph(), **settings)
 
 
 def loss_of(predictor, batch):
@@ -82,6 +85,20 @@ def test_one_batch_with_all_neighbours_costs_what_a_full_batch_costs(model, kind
     assert len(nodes) <= batch.graph.gather(task.x).shape[0]
     expected = predictor("loss", whole.x, whole.graph, *arguments)
     torch.testing.assert_close(loss_of(predictor, batch), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["gcn", "sage", "gat", "qgat", "propagation", "deep"])
+def test_edges_are_dropped_for_every_model(model):
+    task = batched(NodeClassification, batch_size=10_000, fanout="all", edge_dropout=0.8, **given(model))
+    (batch,) = task.loader.batches(randomness())
+    torch.manual_seed(0)
+    predictor = task.build_predictor().eval()
+    without = predictor("predict", batch.x, batch.graph, *batch.targets)
+    (every,) = batched(NodeClassification, batch_size=10_000, fanout="all", **given(model)).loader.batches(randomness())
+    assert torch.equal(every.targets[0], batch.targets[0])
+    assert (without - predictor("predict", every.x, every.graph, *every.targets)).abs().max() > 1e-3
+    kept = batch.graph.edge_index[:, batch.graph.edge_index[0] != batch.graph.edge_index[1]]
+    assert 0.1 < kept.shape[1] / int((every.graph.edge_index[0] != every.graph.edge_index[1]).sum()) < 0.3
 
 
 @torch.no_grad()
@@ -143,13 +160,14 @@ def test_fanouts_are_one_for_each_hop():
     assert of("4") == [4, 4]
     assert of(7, layers=3) == [7, 7, 7]
     assert of([5, "all"]) == of("5, all") == [5, -1]
-    assert of("3", model="qnn") == []
+    assert of(None, model="qnn") == []
 
 
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
         (NodeClassification, {"fanout": "3"}, "fanout has no effect without batch_size"),
+        (NodeClassification, {"batch_size": 5, "fanout": "3", "model": "qnn"}, "fanout has no effect on the model qnn"),
         (NodeClassification, {"batch_size": 5, "fanout": "3,2,1"}, "fanout must be one number or 2, one for each aggregation"),
         (
             NodeClassification,
@@ -159,6 +177,11 @@ def test_fanouts_are_one_for_each_hop():
         (NodeClassification, {"batch_size": 0}, "batch_size: input should be greater than or equal to 1, got 0"),
         (NodeClassification, {"batch_size": 5, "model": "transformer"}, "the model transformer with these options has no mini"),
         (NodeClassification, {"batch_size": 5, "model": "sgc"}, "the model sgc with these options has no mini-batches"),
+        (
+            LinkPrediction,
+            {"batch_size": 5, "model": "propagation", "along": "both"},
+            "the model propagation with these options has no mini-batches",
+        ),
         (Reconstruction, {"batch_size": 5}, "reconstruction has no mini-batches: leave out batch_size"),
         (LinkPrediction, {"batch_size": 5, "decoder": "neighbours"}, "the decoder neighbours has no mini-batches"),
     ],

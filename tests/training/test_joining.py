@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from cases import problem, two_communities
+from qgcn.data import read_graph
 from qgcn.files import tensor_bytes
-from qgcn.tasks import NodeClassification, Reconstruction
+from qgcn.tasks import DirectedLinks, NodeClassification, Reconstruction
 from qgcn.training import Config, Run, Trainer
 from qgcn.training.joining import begin_together, join
 from qgcn.training.origin import fingerprint_of
@@ -22,11 +23,19 @@ class Two:
     def from_first(self, content):
         return self.told
 
+    def agree(self, wish):
+        return wish
+
 
 def test_processes_need_mini_batches_or_rows_to_share():
-    whole = problem(NodeClassification, two_communities(), space="Q3,2")
+    whole, path = problem(NodeClassification, two_communities(), space="Q3,2"), read_graph([(i, i + 1) for i in range(40)])
     with pytest.raises(ValueError, match="several processes train this task on mini-batches: give a batch size"):
         join(whole, Two(b""))
+    with pytest.raises(ValueError, match="several processes have nothing to share of directed-links: leave out devices"):
+        join(DirectedLinks.of(path, space="E4"), Two(b""))
+    drawn = problem(Reconstruction, path, space="Q3,2", negatives="32")
+    with pytest.raises(ValueError, match="several processes share all pairs, not drawn ones: give --negatives exact"):
+        join(drawn, Two(b""))
     rows = problem(Reconstruction, two_communities(), space="Q3,2")
     join(rows, Two(fingerprint_of(rows.data, rows.split).encode()))
 
@@ -34,7 +43,7 @@ def test_processes_need_mini_batches_or_rows_to_share():
 def test_processes_must_have_read_the_same_graph():
     task = problem(NodeClassification, two_communities(), space="Q3,2", batch_size=5)
     join(task, Two(fingerprint_of(task.data, task.split).encode()))
-    with pytest.raises(ValueError, match="process 1 has read another graph, or drawn another split, than the first one"):
+    with pytest.raises(ValueError, match="a process has read another graph, or drawn another split, than the first one"):
         join(task, Two(b"another"))
 
 

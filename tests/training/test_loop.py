@@ -113,6 +113,21 @@ def test_patience_stops_each_seed_when_it_would_stop_alone():
             torch.testing.assert_close(batch.weights(index)[name], weight)
 
 
+def test_the_first_of_several_processes_decides_what_is_best_and_when_to_stop():
+    class Second:
+        alone, told = False, iter([0.2, 0.9, 0.1, 0.3, 1.0])
+
+        def of_first(self, own):
+            return torch.tensor([[next(self.told)], [0.0]], dtype=own.dtype)
+
+    made = trainer(patience=2)
+    made.processes = Second()
+    seen = []
+    made.run(seen.append)
+    assert [each.score for each in seen] == [[0.2], [0.9], [0.1], [0.3]]
+    assert (int(made.best_epoch), float(made.best_score)) == (2, 0.9)
+
+
 def test_a_batch_of_seeds_equals_single_runs():
     settings = NOISE | {"precision": "float64", "task": "links"}
     batch = done(trainer((0, 7), **settings))

@@ -27,6 +27,7 @@ found = {
     "sums": [one.tolist(), two.tolist(), three.tolist()],
     "agreed": [here.agree(False), here.agree(rank == 1), here.agree(True)],
     "from_first": here.from_first(b"abc\\x00\\xff" if rank == 0 else b"other and longer").hex(),
+    "of_first": here.of_first(torch.tensor([rank + 0.5, float("nan") if rank else 2.0], dtype=torch.float64)).tolist(),
     "nothing": here.from_first(b"" if rank == 0 else b"something").hex(),
     "share": [here.share.rank, here.share.count],
 }
@@ -73,6 +74,7 @@ def test_one_process_has_nobody_to_ask():
     assert alone.agree(True)
     assert not alone.agree(False)
     assert alone.from_first(b"abc") == b"abc"
+    assert alone.of_first(one) is one
     with pytest.raises(RuntimeError, match="connection"), alone.heard():
         raise RuntimeError("no connection of ours")
 
@@ -91,6 +93,7 @@ def test_processes_add_agree_and_notice_when_one_has_gone(tmp_path, free_port):
         assert found["sums"] == [[[3.0] * 3] * 2, [10.0], [2, 1]]
         assert found["agreed"] == [False, True, True]
         assert bytes.fromhex(found["from_first"]) == b"abc\x00\xff"
+        assert found["of_first"] == [0.5, 2.0]
         assert found["nothing"] == ""
         assert found["share"] == [rank, 2]
     assert said[0][1].startswith("process 0 of 2 has lost another one (")

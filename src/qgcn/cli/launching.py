@@ -11,6 +11,8 @@ from typing import NoReturn
 
 import typer
 
+from qgcn.training.processes import Place
+
 __all__ = ["DEVICES", "NODES", "launch"]
 
 DEVICES = "Processes on this machine that train together, one for each GPU (default: 1)."
@@ -33,13 +35,15 @@ def launch(devices: int, nodes: int) -> None:
         nodes: Number of machines.
 
     Raises:
-        ValueError: A number is below 1; the environment does not say what several machines need; or a process cannot be
-            started, or has died.
+        ValueError: A number is below 1, or not that of the processes that were started; the environment does not say what
+            several machines need; or a process cannot be started, or has died.
     """
     for name, number in (("devices", devices), ("nodes", nodes)):
         if number < 1:
             raise ValueError(f"{name} must be at least 1, got {number}")
-    if devices * nodes == 1 or "LOCAL_RANK" in os.environ:
+    if (started := Place.here().count) > 1 and devices * nodes not in (1, started):
+        raise ValueError(f"{started} processes were started, but devices and nodes ask for {devices * nodes}")
+    if devices * nodes == 1 or started > 1:
         return
     place = _place(nodes)
     processes: list[subprocess.Popen[bytes]] = []

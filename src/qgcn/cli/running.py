@@ -68,6 +68,10 @@ def train_and_show(prepare: "Callable[[Console], Plan]", *, yes: bool = False) -
         if run is None or run.folder is None or not run.folder.holds_run:
             raise ValueError("interrupted before training began; nothing was written") from None
         raise ValueError(f"{str(stop) or 'interrupted'}; {_way_on(run)}") from None
+    except (ValueError, OSError):
+        if place.local_rank > 0:  # the first process of this machine has found the same, and says so
+            raise typer.Exit(2) from None
+        raise
     finally:
         for remark in [] if run is None else run.remarks:
             console.print(escape(remark), style="yellow", highlight=False, soft_wrap=True)

@@ -40,7 +40,7 @@ def _command(task: str) -> Callable[..., None]:
     def run(**given: Any) -> None:
         config_file, out, target = given.pop("config"), given.pop("out"), given.pop("target_score")
         yes = given.pop("yes")
-        launch(*(1 if (number := given.pop(name)) is None else number for name in ("devices", "nodes")))
+        processes = [1 if (number := given.pop(name)) is None else number for name in ("devices", "nodes")]
         values = read_config(config_file) if config_file is not None else {}
         if values.get("task", task) != task:
             raise ValueError(f"{config_file} is for {values['task']}, but the command is for {task}")
@@ -71,6 +71,7 @@ def _command(task: str) -> Callable[..., None]:
 
             return config, start
 
+        launch(*processes)
         train_and_show(prepare, yes=yes)
 
     parameters = [

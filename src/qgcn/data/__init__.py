@@ -15,7 +15,7 @@ from qgcn.data.generators import (
     tree_with_cycles,
 )
 from qgcn.data.hierarchies import depths, find_cycle, split_hierarchy, transitive_closure
-from qgcn.data.load import load, load_directed_split, load_entailment
+from qgcn.data.load import has_directed_splits, load, load_directed_split, load_entailment
 from qgcn.data.names import NodeNames
 from qgcn.data.ordered_splits import one_way, split_directed
 from qgcn.data.own import as_data, read_graph
@@ -36,6 +36,7 @@ __all__ = [
     "depths",
     "find_cycle",
     "grid",
+    "has_directed_splits",
     "load",
     "load_directed_split",
     "load_entailment",

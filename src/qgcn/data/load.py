@@ -24,7 +24,7 @@ from qgcn.hints import nearest
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["is_known", "load", "load_directed_split", "load_entailment"]
+__all__ = ["has_directed_splits", "is_known", "load", "load_directed_split", "load_entailment"]
 
 # what separates the four classes of airports, in the scale of the file
 _AIRPORT_BINS = (7 / 7, 8 / 7, 9 / 7)
@@ -117,10 +117,15 @@ def load_directed_split(name: str, fold: int, root: str | Path | None = None) ->
         OSError: A file is not there.
     """
     key = name.lower().replace("_", "-")
-    if key not in CITATIONS:
+    if not has_directed_splits(key):
         return None
     (content,) = _files(CATALOGUE[key], data_root(root), None).values()
     return published_fold(arrays_of(content, f"{key}.npz"), fold, key)
+
+
+def has_directed_splits(name: str) -> bool:
+    """Tell whether a data set has published splits for :func:`load_directed_split`; reads no file."""
+    return name.lower().replace("_", "-") in CITATIONS
 
 
 def is_known(name: str) -> bool:

@@ -19,6 +19,11 @@ def one_way(pairs: Tensor, edges: Tensor, num_nodes: int) -> Tensor:
         pairs: Shape ``(2, P)``.
         edges: Edges of the graph, shape ``(2, E)``.
         num_nodes: Number of nodes.
+
+    Example:
+        >>> edges = torch.tensor([[0, 1, 1], [1, 0, 2]])
+        >>> one_way(edges, edges, 3)
+        tensor([False, False,  True])
     """
     return ~torch.isin(pairs[1] * num_nodes + pairs[0], edges[0] * num_nodes + edges[1])
 

@@ -138,6 +138,11 @@ def squared_chord(x: Tensor, y: Tensor, *, beta: Tensor | float, time_dim: int) 
 
     Returns:
         Shape ``(...)``.
+
+    Example:
+        >>> x, y = torch.tensor([0.0, 1.0, 0.0]), torch.tensor([1.0, 0.0, 0.0])
+        >>> squared_chord(x, y, beta=-1.0, time_dim=2)
+        tensor(-2.)
     """
     check(time_dim, x=x, y=y)
     size = magnitude(beta, x)

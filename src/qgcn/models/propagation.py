@@ -119,7 +119,9 @@ class Propagation(Encoder):
     def capabilities(cls, space: Space, options: Mapping[str, Any]) -> Capabilities:
         """Return what a network with these options can do."""
         able, directed = space.traceable, options.get("along", "arrows") != "arrows"
-        return Capabilities(batchable=able, recordable=able, reach=int(options.get("steps", 5)), directed=directed)
+        # what is drawn are edges that lead to a node: those that lead from it are not all there
+        reach = None if directed else int(options.get("steps", 5))
+        return Capabilities(batchable=able, recordable=able, reach=reach, directed=directed)
 
     @classmethod
     def width(cls, space: Space, options: Mapping[str, Any]) -> int:

@@ -203,7 +203,12 @@ class Adjacency:
         ========  =================================================================================
 
         Both are :attr:`matrix` where every edge has its reverse.
+
+        Raises:
+            ValueError: The operand is a part of a larger graph: not all edges that leave its nodes are there.
         """
+        if self.ends is not None:
+            raise ValueError("a part of a graph has no arrows: edges that leave its nodes may not be there")
         graph = self._graph
         kept = self._kept
         weight = graph.weights.values if kept is None else graph.rounded(self.dtype) * graph.entries_left(kept)

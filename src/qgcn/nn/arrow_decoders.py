@@ -294,6 +294,13 @@ def arrow_decoder(name: str, space: Space, *, dropout: float = 0.0) -> ArrowDeco
 
     Raises:
         ValueError: Unknown name, or the space has a single dimension.
+
+    Example:
+        >>> from qgcn.manifolds import parse_space
+        >>> space = parse_space("E4")
+        >>> points = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.0]])
+        >>> arrow_decoder("source-target", space).decode(points, torch.tensor([[0, 1], [1, 0]]), space).tolist()
+        [3.0, 0.0]
     """
     if name not in ARROW_DECODERS:
         raise ValueError(f"unknown decoder {name!r}: expected one of {', '.join(ARROW_DECODERS)}")

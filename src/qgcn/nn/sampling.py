@@ -1,7 +1,7 @@
 """Neighbourhoods that are sampled: what a step sees of a graph that is too large to be seen as a whole."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -46,6 +46,11 @@ class Sample:
         rows = torch.arange(len(self.begin) - 1, device=self.begin.device)
         return torch.repeat_interleave(rows, self.begin.diff(), output_size=len(self.entries))
 
+    def keeping(self, left: Tensor) -> "Sample":
+        """Leave out all entries but some, bool, shape ``(e,)``; the nodes stay."""
+        number = torch.cat((self.begin.new_zeros(1), left.cumsum(0)))
+        return replace(self, begin=number[self.begin], entries=self.entries[left], sources=self.sources[left])
+
 
 def sample_neighbours(
     crow: Tensor,
@@ -67,6 +72,11 @@ def sample_neighbours(
         key: Key, an integer of 63 bits.
         replace: Draw with replacement (default: no).
         loops: Entry of each node's loop, or -1, shape ``(N,)``: always taken, and not counted (default: none are special).
+
+    Example:
+        >>> crow, col = torch.tensor([0, 1, 2, 3, 4]).int(), torch.tensor([3, 0, 1, 2]).int()  # a ring
+        >>> sample_neighbours(crow, col, torch.tensor([2]), [1, 1], key=7).nodes
+        tensor([2, 1, 0])
     """
     begins, entries, sources, sizes = [nodes.new_zeros(1)], [], [], [len(nodes)]
     found, total = nodes, 0
@@ -121,7 +131,8 @@ class NeighbourSampler:
         if drop == 0:
             values = self._matrix.values[sample.entries] * scale
         else:
-            scale = scale * self._kept(sample, key, drop)
+            left = self._kept(sample, key, drop)
+            sample, scale = sample.keeping(left), scale[left]
             values = self._normalized(self.graph.weights.values[sample.entries] * scale, sample, drop)
         return self._layered(sample, values) if layered else self._joint(sample, scale, values)
 
@@ -137,11 +148,11 @@ class NeighbourSampler:
         return more[targets] if self._loops is None else torch.where(sample.sources == targets, 1, more[targets])
 
     def _kept(self, sample: Sample, key: int, drop: float) -> Tensor:
-        """Return ones for the entries that are not dropped and zeros else; both directions of an edge are dropped together."""
+        """Tell which entries are not dropped; both directions of an edge are dropped together."""
         targets = sample.targets
         u, v = sample.nodes[targets], sample.nodes[sample.sources]
         left = keyed_uniform(mixed_key(key, _DROPS), torch.minimum(u, v), torch.maximum(u, v)) >= drop
-        return (left if self._loops is None else left | (sample.sources == targets)).to(self._matrix.dtype)
+        return left if self._loops is None else left | (sample.sources == targets)
 
     def _normalized(self, weight: Tensor, sample: Sample, drop: float) -> Tensor:
         """Normalise what is left of the entries as the whole graph does; ``sym`` by what is left of each node on average."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from qgcn import metrics
 from qgcn.answer import Answer
-from qgcn.data import NegativeSampler, load_directed_split, one_way, split_directed
+from qgcn.data import NegativeSampler, has_directed_splits, load_directed_split, one_way, split_directed
 from qgcn.embedding import node_ids_of
 from qgcn.manifolds import Space, parse_space
 from qgcn.nn import ARROW_DECODERS, arrow_decoder, halves_of
@@ -141,6 +141,9 @@ class DirectedLinks(Task[DirectedLinkConfig]):
             for name in ("val", "test", "reverses"):
                 if getattr(config, name) != type(config).model_fields[name].default:
                     raise ValueError(f"{name} has no effect on {config.data}, which has published splits: choose one by fold")
+            split = torch.cat([published[part] for part in ("train", "val", "test")], dim=1).to(edges.device)
+            if bool(one_way(split.flip(0), edges, nodes).any()):
+                raise ValueError(f"the graph is not {config.data}: it lacks edges of the published split; give it another name")
             return published
         if config.fold:
             raise ValueError(f"{config.data} has no published splits: leave out fold, and give split_seed for another split")
@@ -283,11 +286,7 @@ class DirectedLinks(Task[DirectedLinkConfig]):
 
     def scored_on(self) -> str:
         """Return the name of the split."""
-        return f"published split {self.config.fold}" if self._published else "held-out ordered pairs"
-
-    @property
-    def _published(self) -> bool:
-        return load_directed_split(self.config.data, self.config.fold) is not None
+        return f"published split {self.config.fold}" if has_directed_splits(self.config.data) else "held-out ordered pairs"
 
     def outcome(self, value: str) -> str:
         """Say what the main score means."""

@@ -27,9 +27,11 @@ def fanouts(config: "Config") -> list[int]:
     """Return the number of neighbours drawn at each hop, -1 for all.
 
     Raises:
-        ValueError: There are more or fewer numbers than hops.
+        ValueError: There are more or fewer numbers than hops, or none is needed.
     """
     reach = config.capabilities.reach or 0
+    if config.fanout is not None and not reach:
+        raise ValueError(f"fanout has no effect on the model {config.model} with these options, which looks at no neighbours")
     given = [FANOUT] if config.fanout is None else [-1 if each == "all" else int(each) for each in config.fanout.split(",")]
     given = given * reach if len(given) == 1 else given
     if len(given) != reach:
@@ -89,7 +91,7 @@ class MiniBatching:
             raise ValueError(f"{config.task} has no mini-batches: leave out batch_size")
         if config.capabilities.reach is None:
             raise ValueError(
-                f"the model {config.model} with these options has no mini-batches: a node depends on the whole graph; "
+                f"the model {config.model} with these options has no mini-batches: a node depends on more than edges drawn; "
                 "leave out batch_size, or take a model such as qgcn"
             )
         fanouts(config)

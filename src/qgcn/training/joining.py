@@ -5,7 +5,7 @@ from typing import Any
 
 from qgcn.files import tensor_bytes, tensors_from
 from qgcn.seals import Damaged
-from qgcn.tasks import Task
+from qgcn.tasks import MiniBatching, Task
 from qgcn.training.checkpoints import Saved
 from qgcn.training.origin import fingerprint_of
 from qgcn.training.processes import Processes
@@ -18,17 +18,19 @@ def join(task: Task[Any], processes: Processes) -> None:
     """Agree with the other processes, if there are any, on what is trained.
 
     Raises:
-        ValueError: The settings need mini-batches; or this process has read another graph than the first one.
+        ValueError: There is nothing to share, or the settings need mini-batches; or a process has read another graph.
     """
     if processes.alone:
         return
     if task.config.batch_size is None and not task.shares_rows:
+        if type(task).shares_rows is MiniBatching.shares_rows and task.items is None:
+            raise ValueError(f"several processes have nothing to share of {task.name}: leave out devices and nodes")
         if task.items is None:
             raise ValueError("several processes share all pairs, not drawn ones: give --negatives exact, or use one process")
         raise ValueError("several processes train this task on mini-batches: give a batch size, such as --batch-size 1024")
     own = fingerprint_of(task.data, task.split).encode()
-    if processes.from_first(own) != own:
-        raise ValueError(f"process {processes.rank} has read another graph, or drawn another split, than the first one")
+    if processes.agree(processes.from_first(own) != own):
+        raise ValueError("a process has read another graph, or drawn another split, than the first one")
 
 
 def begin_together(trainer: Training, saved: Saved | None) -> None:

@@ -277,7 +277,7 @@ class Trainer:
     @torch.no_grad()
     def _validate(self, loss: Tensor) -> Validation:
         """Score all seeds on validation, keep the parameters of those that got better, stop those that do not."""
-        score, tie = self.validation_scores()
+        score, tie = self.processes.of_first(self.validation_scores())  # what is best, and when to stop, is the same for all
         active = ~self.stopped
         settled = self.predictor.encoder.settled(self.config.epochs)
         # what was found while a model was still held back is not the model that was asked for

@@ -43,6 +43,23 @@ def test_files_of_the_last_states_and_of_the_best_are_kept_and_no_others(tmp_pat
     assert value(store.read(best[0])) == 0
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_after_a_restart_the_states_that_checkpoints_may_name_are_kept(tmp_path, in_memory):
+    """While a state is written its checkpoint is not there yet: of those before it one is the last, one its substitute."""
+    store, states = BlockStore(tmp_path, "seed-0", in_memory=in_memory), []
+    for step in range(3):
+        store.put(0, block(step))
+        store.put(1, block(step))
+        states.append(store.state(*(states[0] if states else [])))
+    again = BlockStore(tmp_path, "seed-0", in_memory=in_memory)
+    again.restore(states[-1], [block(0)] * 2, states[0])
+    again.put(0, block(8))
+    states.append(again.state(*states[0]))
+    for names in (states[0], *states[-3:]):
+        assert set(names) <= set(files(tmp_path))
+    assert value(again.read(states[1][0])) == 1
+
+
 def test_what_a_killed_process_has_left_is_removed_when_no_state_can_need_it(tmp_path):
     store = BlockStore(tmp_path, "seed-0", in_memory=False)
     store.put(0, block(0))

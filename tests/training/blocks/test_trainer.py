@@ -73,6 +73,45 @@ def test_a_run_stopped_after_any_step_goes_on_as_if_it_had_not_been(tmp_path, st
     same(found, whole)
 
 
+def test_the_seconds_of_a_run_go_on(tmp_path):
+    made = run(tmp_path / "run")
+    first, again = (BlockTrainer(made.task, made.task.division, [0], made.fabric, tmp_path / "blocks") for _ in range(2))
+    first.run(until=lambda: first.epoch == 2)
+    tensors, about = first.state()
+    again.restore(tensors, about)
+    assert (again.epoch, again.step, again.seconds) == (2, 0, first.seconds)
+    assert again.seconds > 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"stepped": [["log_temperature"]]},
+        {"stepped": "log_temperature"},
+        {"stepped": None},
+        {"part": True},
+        {"part": 6},
+        {"blocks": None},
+        {"blocks": [1]},
+        {"best": ["seed-0-block-0-1.safetensors"]},
+        {"best_epoch": 3},
+        {"best_epoch": "0"},
+        {"seeds": [1]},
+        {"epoch": -1},
+        {"epoch": 2.0},
+        {"seconds": "1"},
+    ],
+)
+def test_a_state_that_training_cannot_be_in_is_refused(tmp_path, damage):
+    made = run(tmp_path / "run")
+    first, again = (BlockTrainer(made.task, made.task.division, [0], made.fabric, tmp_path / "blocks") for _ in range(2))
+    first.run(until=lambda: first.step == 2)
+    tensors, about = first.state()
+    again.restore(tensors, about)
+    with pytest.raises(ValueError):  # noqa: PT011  # each in its own words
+        again.restore(tensors, about | damage)
+
+
 def test_a_killed_process_loses_nothing_but_time(tmp_path):
     """Processes are killed at random moments, in the middle of a step or of writing a block."""
     whole = run(None, epochs=150, eval_every=50)

@@ -109,26 +109,30 @@ class BlockStore:
                     path.unlink()
         return names
 
-    def restore(self, names: list[str], like: list[Tensors]) -> None:
+    def restore(self, names: list[str], like: list[Tensors], others: list[str] | None = None) -> None:
         """Go back to a state.
 
         Args:
             names: As :meth:`state` returned them.
             like: What the blocks must be like.
+            others: Names of all blocks again, of a version that belongs to the state too (default: none).
 
         Raises:
             ValueError: They are not, or there are more or fewer.
         """
-        if len(names) != len(like) or any(_block_of(name, self._label) != block for block, name in enumerate(names)):
-            raise ValueError(f"the checkpoint must name a file for each of {len(like)} blocks")
+        given = [names] if not others else [others, names]
+        for each in given:
+            if len(each) != len(like) or any(_block_of(name, self._label) != block for block, name in enumerate(each)):
+                raise ValueError(f"the checkpoint must name a file for each of {len(like)} blocks")
         self._blocks.clear()
         self._names = dict(enumerate(names))
-        for block, expected in enumerate(like):
-            found = self.read(names[block])
-            check_tensors(found, expected, names[block])
-            if self._in_memory:
-                self._blocks[block] = found
-        self._history = [*self._history, set(names)]
+        for each in given:
+            for block, expected in enumerate(like):
+                found = self.read(each[block])
+                check_tensors(found, expected, each[block])
+                if self._in_memory and each is names:
+                    self._blocks[block] = found
+        self._history.append({name for each in given for name in each})
 
     def _write(self, block: int, tensors: Tensors) -> None:
         assert self._folder is not None  # noqa: S101

@@ -53,7 +53,7 @@ class BlockTrainer:
 
     def __init__(self, task: Task[Any], division: Division, seeds: list[int], fabric: "Fabric", folder: Path | None) -> None:
         (self.seed,) = seeds
-        if getattr(task, "group", None) is not None:
+        if task.group is not None:
             raise ValueError("blocks are trained by one process: leave out blocks, or train with one device")
         self.task, self.seeds, self.fabric, self._division = task, seeds, fabric, division
         self.keep: list[int] | None = None
@@ -277,16 +277,15 @@ class BlockTrainer:
             ValueError: It is of another model or seed, or one that training cannot be in.
         """
         moved, part = about.get("stepped"), about.get("part")
-        if about.get("seeds") != self.seeds:
-            raise ValueError(f"the checkpoint is of seeds {about.get('seeds')}, expected {self.seeds}")
-        given = states.progress_of(about | {"stepped": ["any"] if about.get("epoch") else []}, self.seeds, self.epochs)
-        if not isinstance(moved, list) or not set(moved) <= set(self.parameters):
+        given = about | {"stepped": ["any"] if about.get("epoch") else []}  # a step on no edges moves nothing
+        epoch, _, seconds, _ = states.progress_of(given, self.seeds, self.epochs)
+        if not isinstance(moved, list) or not all(isinstance(name, str) and name in self.parameters for name in moved):
             raise ValueError("the checkpoint has moments of parameters that this model does not have")
-        if type(part) is not int or not 0 <= part < self.parts or (given[0] == self.epochs and part):
+        if type(part) is not int or not 0 <= part < self.parts or (epoch == self.epochs and part):
             raise ValueError(f"the part of the checkpoint must lie in [0, {self.parts}), got {part!r}")
         best_epoch, names, best = (about.get(name) for name in ("best_epoch", "blocks", "best"))
-        if type(best_epoch) is not int or not 0 <= best_epoch <= given[0]:
-            raise ValueError(f"the best epoch of the checkpoint must lie in [0, {given[0]}], got {best_epoch!r}")
+        if type(best_epoch) is not int or not 0 <= best_epoch <= epoch:
+            raise ValueError(f"the best epoch of the checkpoint must lie in [0, {epoch}], got {best_epoch!r}")
         if not isinstance(names, list) or not isinstance(best, list) or bool(best) != (best_epoch > 0):
             raise ValueError("the checkpoint does not name the files of its blocks")
         shared, one = self._shared(), torch.zeros((), dtype=torch.float64)
@@ -302,9 +301,7 @@ class BlockTrainer:
         like_blocks = self.engine.like()
         self.engine.forget()
         self._begun = True
-        if best:
-            self.store.restore(best, like_blocks)
-        self.store.restore(names, like_blocks)
+        self.store.restore(names, like_blocks, best)
         own = dict(self.predictor.named_parameters())
         for name in shared:
             own[name].copy_(tensors[f"shared/{name}"])
@@ -314,7 +311,7 @@ class BlockTrainer:
             device = self.parameters[name].device
             kept = {key: tensors[f"adam/{key}/{name}"].to(device, copy=True) for key in ("step", "exp_avg", "exp_avg_sq")}
             self.optimiser.state[self.parameters[name]] = kept
-        self.epoch, self.seconds, self.step = given[0], given[1], part
+        self.epoch, self.seconds, self.step = epoch, seconds, part
         self._best_epoch, self._best_score = best_epoch, float(tensors["best_score"])
         self._best_names, self._best_blocks, self.stopped = best, [], bool(about.get("stopped"))
         self._loss, self._tour = float(tensors["loss"]), self.engine.tour(min(self.epoch, self.epochs - 1))
