@@ -22,9 +22,11 @@ def join(task: Task[Any], processes: Processes) -> None:
     """
     if processes.alone:
         return
-    if task.config.batch_size is None and not task.shares_rows:
+    if task.config.batch_size is None and not (task.shares_rows or task.divides):
+        if task.division is not None:
+            raise ValueError("blocks of nodes are trained by one process: leave out blocks, or use one process")
         if task.items is None:
-            raise ValueError("several processes share all pairs, not drawn ones: give --negatives exact, or use one process")
+            raise ValueError(f"several processes have nothing to share in {task.name}: use one process")
         raise ValueError("several processes train this task on mini-batches: give a batch size, such as --batch-size 1024")
     own = fingerprint_of(task.data, task.split).encode()
     if processes.from_first(own) != own:
