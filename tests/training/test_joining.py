@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from cases import problem, two_communities
+from qgcn.data import read_graph, tree
 from qgcn.files import tensor_bytes
-from qgcn.tasks import NodeClassification, Reconstruction
+from qgcn.tasks import DirectedLinks, NodeClassification, Reconstruction
 from qgcn.training import Config, Run, Trainer
 from qgcn.training.joining import begin_together, join
 from qgcn.training.origin import fingerprint_of
@@ -28,6 +29,17 @@ def test_processes_need_mini_batches_or_rows_to_share():
     with pytest.raises(ValueError, match="several processes train this task on mini-batches: give a batch size"):
         join(whole, Two(b""))
     rows = problem(Reconstruction, two_communities(), space="Q3,2")
+    join(rows, Two(fingerprint_of(rows.data, rows.split).encode()))
+
+
+def test_what_cannot_be_shared_is_said():
+    arrows = problem(DirectedLinks, read_graph([(k, (k * 7 + 1) % 40) for k in range(40)]), space="Q3,2")
+    with pytest.raises(ValueError, match="several processes have nothing to share in directed-links: use one process"):
+        join(arrows, Two(b""))
+    blocks = problem(Reconstruction, two_communities(), space="Q3,2", model="shallow", blocks=2)
+    with pytest.raises(ValueError, match="blocks of nodes are trained by one process: leave out blocks"):
+        join(blocks, Two(b""))
+    rows = problem(Reconstruction, read_graph(tree(3, 4)), space="Q3,2", model="shallow", negatives="32")
     join(rows, Two(fingerprint_of(rows.data, rows.split).encode()))
 
 
