@@ -269,7 +269,7 @@ def tables() -> dict[str, Callable[[], str]]:
     found |= {"negatives": negatives, "blocks": block_epochs}
     found["readme"] = partial(readme, Results(store, SCALE))
     found["batches"] = lambda: batches.table(lines_of("batches"))
-    found |= {"sampler": sampler_table, "scale": scale_table, "reading": reading_table, "million": million_table}
+    found |= {"sampler": sampler_table, "scale": scale_table, "reading": reading_table}
     found["boundary"] = lambda: printed(lambda: boundary.table(lines_of("boundary"))).replace(":noise=1.0", ", noise 1")
     found["encoders"] = lambda: printed(lambda: encoders.table(lines_of("encoders")))
     found["choice"] = lambda: printed(lambda: signature.table(HERE / "signature"))
@@ -308,15 +308,6 @@ def reading_table() -> str:
         rows.append([each["file"], f"{each['megabytes']} MB", f"{each['cpu_seconds']:.1f}", f"{each['seconds']:.1f}", *memory])
     header = ["file", "size", "seconds of the processor", "on the clock", "memory", "graph", "memory / graph"]
     return markdown(header, rows)
-
-
-def million_table() -> str:
-    """Return what commands take on a graph of a million nodes."""
-    rows = []
-    for each in _measured("million"):
-        page = f"{each['page_mb']} MB" if "page_mb" in each else ""
-        rows.append([f"`qgcn {each['command']}`", f"{each['cpu_seconds']:.0f}", f"{each['peak_gb']:.1f} GB", page])
-    return markdown(["command", "seconds of the processor", "memory", "page"], rows)
 
 
 def scale_table() -> str:

@@ -99,9 +99,9 @@ def ranks_killed(chaos, count):
 
     reference, sums, writes = reference_of(chaos, command, both)
     kinds = (
-        ("process 0, at a sum", 0, "kill-at-sum", sums),
-        ("process 1, at a sum", 1, "kill-at-sum", sums),
-        ("process 0, at a write", 0, "kill-at", writes),
+        ("process 0 of 2, at a sum", 0, "kill-at-sum", sums),
+        ("process 1 of 2, at a sum", 1, "kill-at-sum", sums),
+        ("process 0 of 2, at a write", 0, "kill-at", writes),
     )
     for k in range(count):
         (kind, dead, name, moments), folder = kinds[k % len(kinds)], chaos.fresh()
