@@ -1,7 +1,7 @@
 """Time and memory of reading edge lists: five million edges between a million nodes, in a process of its own for each file.
 
 python benchmarks/reading.py                       # makes the files (0.5 GB) in a scratch folder, and reads each three times
-python benchmarks/reading.py --folder files --only int.csv --rounds 5
+python benchmarks/reading.py --folder files --only int.csv --rounds 5 --out benchmarks/results/reading.jsonl
 PYTHONPATH=/elsewhere/src python benchmarks/reading.py --folder files    # another version, on the same files
 """
 
@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--edges", type=int, default=5_000_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out", type=Path, help="file that lines of results are appended to")
     parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.read:
@@ -85,7 +86,13 @@ def main() -> None:
             seconds, busy, peak = (statistics.median(each[key] for each in runs) for key in ("seconds", "busy", "peak"))
             final, size = runs[0]["final"], path.stat().st_size / 1e6
             memory = f"{peak:.0f} | {final:.0f} | {peak / final:.2f} | {runs[0]['digest']}"
-            print(f"| {name} | {size:.0f} | {seconds:.2f} | {busy:.2f} | {memory} |")
+            print(f"| {name} | {size:.0f} | {seconds:.2f} | {busy:.2f} | {memory} |", flush=True)
+            about = {"file": name, "nodes": given.nodes, "edges": given.edges, "megabytes": round(size)}
+            about |= {"seconds": round(seconds, 2), "cpu_seconds": round(busy, 2)}
+            about |= {"peak_mib": round(peak), "graph_mib": round(final), "digest": runs[0]["digest"]}
+            if given.out is not None:
+                with given.out.open("a") as lines:
+                    lines.write(json.dumps(about) + "\n")
     return None
 
 

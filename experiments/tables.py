@@ -269,7 +269,7 @@ def tables() -> dict[str, Callable[[], str]]:
     found |= {"negatives": negatives, "blocks": block_epochs}
     found["readme"] = partial(readme, Results(store, SCALE))
     found["batches"] = lambda: batches.table(lines_of("batches"))
-    found |= {"sampler": sampler_table, "scale": scale_table}
+    found |= {"sampler": sampler_table, "scale": scale_table, "reading": reading_table}
     found["boundary"] = lambda: printed(lambda: boundary.table(lines_of("boundary"))).replace(":noise=1.0", ", noise 1")
     found["encoders"] = lambda: printed(lambda: encoders.table(lines_of("encoders")))
     found["choice"] = lambda: printed(lambda: signature.table(HERE / "signature"))
@@ -298,6 +298,16 @@ def sampler_table() -> str:
     (reads,) = (each["reads_per_second"] for each in lines if "reads_per_second" in each)
     rows.append(["two random reads of memory for each edge", f"{reads / 2e6:.1f}", ""])
     return markdown(["sampler", "million edges a second", "ms a batch"], rows)
+
+
+def reading_table() -> str:
+    """Return what it takes to read edge lists: time, and memory beside that of the graph."""
+    rows = []
+    for each in _measured("reading"):
+        memory = [f"{each['peak_mib']} MiB", f"{each['graph_mib']} MiB", f"{each['peak_mib'] / each['graph_mib']:.1f}"]
+        rows.append([each["file"], f"{each['megabytes']} MB", f"{each['cpu_seconds']:.1f}", f"{each['seconds']:.1f}", *memory])
+    header = ["file", "size", "seconds of the processor", "on the clock", "memory", "graph", "memory / graph"]
+    return markdown(header, rows)
 
 
 def scale_table() -> str:

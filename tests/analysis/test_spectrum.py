@@ -43,6 +43,10 @@ def test_samples_agree_with_the_whole(monkeypatch):
     assert some.negative == pytest.approx(whole.negative, abs=0.02)
     assert some.negative_range[0] <= some.negative <= some.negative_range[1]
     assert distance_spectrum(grid(20, 20), exact=True).negative == whole.negative
+    monkeypatch.setattr(spectrum, "LARGE", 399)
+    fewer = distance_spectrum(grid(20, 20))
+    assert (fewer.exact, fewer.samples) == (False, 2)
+    assert fewer.negative == pytest.approx(whole.negative, abs=0.02)
 
 
 def test_only_the_largest_component_counts():

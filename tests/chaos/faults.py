@@ -107,6 +107,28 @@ def kill_at(moment, folder="run"):
     Writes(folder, kill, int(moment))
 
 
+class Sums:
+    """Counts what a process adds up with others, and calls ``act`` before a chosen sum."""
+
+    def __init__(self, act=None, moment=-1):
+        from qgcn.training.processes import Processes
+
+        self.count, add = 0, Processes.add
+
+        def counted(processes, numbers):
+            if self.count == moment:
+                act()
+            self.count += 1
+            return add(processes, numbers)
+
+        Processes.add = counted
+
+
+def kill_at_sum(moment):
+    """Kill the process before it adds something up with others."""
+    Sums(kill, int(moment))
+
+
 def signal_at(moment, number, folder="run"):
     """Send the process a signal before a write."""
     Writes(folder, lambda: signal.raise_signal(int(number)), int(moment))
@@ -191,7 +213,7 @@ def obey_permissions():
             libc.capset(ctypes.byref(header), data)
 
 
-_ALL = (kill_at, signal_at, fail_at, signal_after, signal_at_line, signal_while_reading, clock_back, file_limit)
+_ALL = (kill_at, kill_at_sum, signal_at, fail_at, signal_after, signal_at_line, signal_while_reading, clock_back, file_limit)
 FAULTS = {each.__name__.replace("_", "-"): each for each in (*_ALL, obey_permissions)}
 FULL, READ_ONLY = errno.ENOSPC, errno.EROFS
 

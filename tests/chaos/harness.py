@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import faults
@@ -151,7 +152,11 @@ class Chaos:
 
     def train(self, out="run"):
         """Return the command; the graph is named alike in all of them, since settings are part of what is compared."""
-        return [str(self.place / "edges.csv") if part == "edges.csv" else part for part in TRAIN] + ["--out", out]
+        return [*self.named(TRAIN), "--out", out]
+
+    def named(self, command):
+        """Return a command with the place of the graph in it."""
+        return [str(self.place / "edges.csv") if part == "edges.csv" else part for part in command]
 
     # --- what must hold ----------------------------------------------------------------------------------------------
 
@@ -333,6 +338,8 @@ def table(chaos):
 
 def everything(seed=0, scale=1.0, names=()):
     """Run all scenarios, or those of some names; return what came of them."""
+    import together  # which needs what is above
+
     with tempfile.TemporaryDirectory() as place:
         chaos = Chaos(Path(place).resolve(), seed)
         for scenario, count in (
@@ -345,9 +352,12 @@ def everything(seed=0, scale=1.0, names=()):
             (chaos.two_processes, 30),
             (chaos.clock, 8),
             (chaos.damaged, 60),
+            (partial(together.ranks_killed, chaos), 30),
+            (partial(together.blocks_killed, chaos), 60),
         ):
-            if names and scenario.__name__ not in names:
+            name = getattr(scenario, "func", scenario).__name__
+            if names and name not in names:
                 continue
             scenario(max(1, round(count * scale)))
-            print(f"{scenario.__name__}: {len(chaos.broken)} broken so far", file=sys.stderr, flush=True)
+            print(f"{name}: {len(chaos.broken)} broken so far", file=sys.stderr, flush=True)
         return chaos

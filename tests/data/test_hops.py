@@ -20,6 +20,7 @@ def test_hops_are_the_shortest_paths(graph):
     np.testing.assert_array_equal(component.hops(), expected)
     some = np.array([component.size - 1, 0])
     np.testing.assert_array_equal(component.hops(some), expected[some])
+    np.testing.assert_array_equal(component.hops(some, ends=some[:1]), expected[some][:, some[:1]])
 
 
 def test_hops_of_a_path_longer_than_a_byte(monkeypatch):
@@ -27,6 +28,16 @@ def test_hops_of_a_path_longer_than_a_byte(monkeypatch):
     far = component.hops()
     monkeypatch.setattr(hops, "_DEEPEST", 1000)  # the search level by level, which is slower there, finds the same
     np.testing.assert_array_equal(component.hops(), far)
+    some = np.array([5, 0, 299])
+    for size in (1, 1 << 16):  # a few nodes at a time, or all of them
+        monkeypatch.setattr(hops, "_UNPACKED", size)
+        np.testing.assert_array_equal(component.hops(some), far[some])
+        np.testing.assert_array_equal(component.hops(some, ends=some), far[some][:, some])
+    monkeypatch.setattr(hops, "_DEEPEST", 1)
+    for size in (1, 1 << 25):
+        monkeypatch.setattr(hops, "_FAR", size)
+        np.testing.assert_array_equal(component.hops(some), far[some])
+        np.testing.assert_array_equal(component.hops(some, ends=some), far[some][:, some])
     assert far.max() == 299
 
 

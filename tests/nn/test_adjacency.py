@@ -337,3 +337,19 @@ def test_a_restricted_graph_is_thinned_as_the_whole_one_and_keeps_its_structure(
         assert torch.equal(found.edge_index, thinned.edge_index)
     assert not torch.equal(thinned.to_dense(), whole.to_dense())
     assert whole.along(thinned) is thinned
+
+
+def test_what_sees_nearly_all_nodes_reads_all_of_them_and_still_follows_what_is_dropped():
+    size = 60
+    ring = torch.stack((torch.arange(size), (torch.arange(size) + 1) % size))
+    whole = Adjacency.of(torch.cat((ring, ring.flip(0)), dim=1), size)
+    nodes = torch.arange(1, size - 1)  # all but two, which their neighbours see
+    seen = whole.seen_from(nodes, 2)
+    assert seen.hop(0).matrix is whole.matrix
+    x = torch.randn(size, 3, dtype=torch.float64)
+    assert seen.gather(x) is x
+    for graph in (whole, whole.thinned(0.5, generator(0))):
+        here = seen if graph is whole else seen.along(graph)
+        found = here.hop(1).matrix @ (here.hop(0).matrix @ x.float())
+        torch.testing.assert_close(found, (graph.matrix @ (graph.matrix @ x.float()))[nodes])
+    assert whole.seen_from(nodes[:20], 2).sources is not None

@@ -7,8 +7,9 @@ import torch
 
 from cases import problem, ring, step_graph
 from cases import two_communities as graph
-from qgcn.tasks import LinkPrediction, NodeClassification, Randomness, Reconstruction
-from qgcn.tasks.batches import FullBatch, Loader
+from qgcn.data import read_graph
+from qgcn.tasks import Entailment, LinkPrediction, NodeClassification, Randomness, Reconstruction
+from qgcn.tasks.batches import FullBatch, Loader, Share
 
 CPU = torch.device("cpu")
 
@@ -79,6 +80,38 @@ def test_edges_are_left_out_in_both_directions_for_a_step_only(model):
     assert edges_of(step_graph(task, 0)) == thinned
     assert edges_of(step_graph(task, 1)) != thinned
     assert torch.equal(task.graph.to_dense(), whole)
+
+
+@pytest.mark.parametrize("count", [2, 5])
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (Entailment, {"space": "M4"}),
+        (Entailment, {"space": "E4", "cone": "order", "objective": "hinge"}),
+        (Reconstruction, {"space": "H4", "negatives": "32"}),
+    ],
+)
+def test_processes_divide_a_full_batch_so_that_losses_and_gradients_add_up(kind, settings, count):
+    tree = read_graph(torch.tensor([[(k - 1) // 3 for k in range(1, 41)], list(range(1, 41))]))
+    task = problem(kind, tree, precision="float64", **settings)
+    predictor, randomness = task.build_predictor().double(), Randomness([0], 0, 0, CPU)
+
+    def found(share):
+        (batch,) = task.loader.batches(randomness, 0, share)
+        loss = predictor("loss", batch.x, batch.graph, *batch.targets, *batch.drawn[0]) * batch.weight
+        return loss, *torch.autograd.grad(loss, list(predictor.parameters()), materialize_grads=True)
+
+    whole = found(Share())
+    parts = [found(Share(rank, count)) for rank in range(count)]
+    assert all(part[0] < 0.9 * whole[0] for part in parts)
+    for together, expected in zip(map(sum, zip(*parts, strict=True)), whole, strict=True):
+        torch.testing.assert_close(together, expected)
+
+
+def test_a_full_batch_that_nobody_divides_is_refused():
+    task = problem(NodeClassification, graph(), space="Q2,2")
+    with pytest.raises(ValueError, match="a full batch has no parts"):
+        next(task.loader.batches(Randomness([0], 0, 0, CPU), 0, Share(0, 2)))
 
 
 def test_the_loader_of_length_one_takes_what_a_loader_takes():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from cases import problem, two_communities
-from qgcn.data import read_graph
+from qgcn.data import read_graph, tree
 from qgcn.files import tensor_bytes
 from qgcn.tasks import DirectedLinks, NodeClassification, Reconstruction
 from qgcn.training import Config, Run, Trainer
@@ -28,15 +28,21 @@ class Two:
 
 
 def test_processes_need_mini_batches_or_rows_to_share():
-    whole, path = problem(NodeClassification, two_communities(), space="Q3,2"), read_graph([(i, i + 1) for i in range(40)])
+    whole = problem(NodeClassification, two_communities(), space="Q3,2")
     with pytest.raises(ValueError, match="several processes train this task on mini-batches: give a batch size"):
         join(whole, Two(b""))
-    with pytest.raises(ValueError, match="several processes have nothing to share of directed-links: leave out devices"):
-        join(DirectedLinks.of(path, space="E4"), Two(b""))
-    drawn = problem(Reconstruction, path, space="Q3,2", negatives="32")
-    with pytest.raises(ValueError, match="several processes share all pairs, not drawn ones: give --negatives exact"):
-        join(drawn, Two(b""))
     rows = problem(Reconstruction, two_communities(), space="Q3,2")
+    join(rows, Two(fingerprint_of(rows.data, rows.split).encode()))
+
+
+def test_what_cannot_be_shared_is_said():
+    arrows = problem(DirectedLinks, read_graph([(k, (k * 7 + 1) % 40) for k in range(40)]), space="Q3,2")
+    with pytest.raises(ValueError, match="several processes have nothing to share of directed-links: leave out devices"):
+        join(arrows, Two(b""))
+    blocks = problem(Reconstruction, two_communities(), space="Q3,2", model="shallow", blocks=2)
+    with pytest.raises(ValueError, match="blocks of nodes are trained by one process: leave out blocks"):
+        join(blocks, Two(b""))
+    rows = problem(Reconstruction, read_graph(tree(3, 4)), space="Q3,2", model="shallow", negatives="32")
     join(rows, Two(fingerprint_of(rows.data, rows.split).encode()))
 
 

@@ -17,6 +17,9 @@ Floats = NDArray[np.float64]
 NODES = 1500
 """Nodes whose distances are decomposed; more are sampled."""
 REPEATS = 5
+LARGE = 200_000
+"""Nodes beyond which there are fewer samples: each is a search of the whole graph from all of its nodes."""
+REPEATS_OF_LARGE = 2
 MOST_NODES = 12_000
 _NANOSECONDS = 6.0
 """Time of a decomposition over the cube of the number of nodes, one core."""
@@ -86,7 +89,8 @@ def distance_spectrum(
         graph: A PyG ``Data``, an ``edge_index``, a SciPy sparse matrix, a NetworkX graph, a path, or the name of a data set.
             Only its largest component is looked at.
         dim: Number of free dimensions of the space that is sought.
-        exact: Use all nodes; otherwise, of more than 1,500, five random samples of 1,500.
+        exact: Use all nodes; otherwise, of more than 1,500, five random samples of 1,500, of more
+            than 200,000 two.
         seed: Fixes the samples.
         root: Folder of the data sets.
         progress: Progress callback.
@@ -108,10 +112,10 @@ def distance_spectrum(
     exact = exact or size <= NODES
     rng = np.random.default_rng(seed)
     first, shares, positive, explained = np.empty(0), [], [], []
-    repeats = 1 if exact else REPEATS
+    repeats = 1 if exact else REPEATS if size <= LARGE else REPEATS_OF_LARGE
     for k in range(repeats):
         nodes = np.arange(size) if exact else np.sort(rng.choice(size, NODES, replace=False))
-        squares = component.hops(nodes)[:, nodes].astype(np.float64) ** 2
+        squares = component.hops(nodes, ends=nodes).astype(np.float64) ** 2
         row = squares.mean(axis=0)
         values = np.linalg.eigvalsh(-(squares - row - row[:, None] + row.mean()) / 2)
         values = values[np.argsort(-np.abs(values), kind="stable")]

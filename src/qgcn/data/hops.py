@@ -19,6 +19,10 @@ Ints = NDArray[np.int64]
 _STAGE = "distances"
 _TOGETHER = 512
 """Sources of one search: eight words a node, which stay in the processor's cache."""
+_UNPACKED = 1 << 16
+"""Nodes whose distances are unpacked together."""
+_FAR = 1 << 25
+"""Distances that are found together where searches are made one by one."""
 _DEEPEST = 255
 """Eccentricity beyond which a search of its own from each node is faster than one of all nodes, level by level."""
 
@@ -78,7 +82,9 @@ class Component:
 
         return csr_array((np.ones(len(self.neighbours)), self.neighbours, self.start), shape=(self.size, self.size))
 
-    def hops(self, sources: Ints | None = None, progress: Progress = silent, stage: str = _STAGE) -> NDArray[Any]:
+    def hops(
+        self, sources: Ints | None = None, progress: Progress = silent, stage: str = _STAGE, *, ends: Ints | None = None
+    ) -> NDArray[Any]:
         """Return the distances from ``sources`` to all nodes, shape ``(k, n)``, the smallest unsigned type that holds them.
 
         All searches go on together, level by level: 64 sources are the bits of one word, the frontier of a node's neighbours is
@@ -88,18 +94,19 @@ class Component:
             sources: Nodes, numbered from 0, shape ``(k,)``; all of them if not given.
             progress: Progress callback, in sources.
             stage: Name of the work for it.
+            ends: Nodes that the distances are wanted to, shape ``(n,)``; all of them if not given.
         """
         sources = np.arange(self.size) if sources is None else sources
-        parts = [part for _, part in self.hops_in_parts(sources, progress, stage)]
+        parts = [part for _, part in self.hops_in_parts(sources, progress, stage, ends=ends)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def hops_in_parts(
-        self, sources: Ints, progress: Progress = silent, stage: str = _STAGE
+        self, sources: Ints, progress: Progress = silent, stage: str = _STAGE, *, ends: Ints | None = None
     ) -> Iterator[tuple[Ints, NDArray[Any]]]:
         """Yield some of the sources and their distances, shape ``(k, n)``, at a time, so that memory is bounded."""
         deep = self.is_deep()
         for part in self.batches(sources, progress, stage):
-            yield part, self._one_by_one(part) if deep else self._together(part)
+            yield part, self._one_by_one(part, ends) if deep else self._together(part, ends)
 
     def levels(self, sources: Ints) -> Iterator[tuple[int, NDArray[np.uint64]]]:
         """Yield, for each distance from 1 on, which sources are at that distance from each node: bits, shape ``(n, words)``.
@@ -130,7 +137,7 @@ class Component:
         """Tell whether distances are so long that a search level by level does not pay."""
         return self._eccentricity(0) > _DEEPEST
 
-    def _together(self, sources: Ints) -> NDArray[Any]:
+    def _together(self, sources: Ints, ends: Ints | None) -> NDArray[Any]:
         planes: list[NDArray[np.uint64]] = []
         for level, fresh in self.levels(sources):
             for bit in range(level.bit_length()):
@@ -138,18 +145,26 @@ class Component:
                     planes.append(np.zeros_like(fresh))
                 if level >> bit & 1:
                     planes[bit] |= fresh
-        found = np.zeros((self.size, -(-len(sources) // 64) * 64), dtype=np.uint8 if len(planes) <= 8 else np.uint16)
-        for bit, plane in enumerate(planes):
-            bits = np.unpackbits(plane.astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little")
-            found |= bits.astype(found.dtype, copy=False) << found.dtype.type(bit)
-        return np.ascontiguousarray(found[:, : len(sources)].T)
+        ends = np.arange(self.size) if ends is None else ends
+        found = np.zeros((len(sources), len(ends)), dtype=np.uint8 if len(planes) <= 8 else np.uint16)
+        for first in range(0, len(ends), _UNPACKED):
+            some = ends[first : first + _UNPACKED]
+            for bit, plane in enumerate(planes):
+                bits = np.unpackbits(plane[some].astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little")
+                numbers = bits[:, : len(sources)].T.astype(found.dtype) << found.dtype.type(bit)
+                found[:, first : first + _UNPACKED] |= numbers
+        return found
 
-    def _one_by_one(self, sources: Ints) -> NDArray[Any]:
+    def _one_by_one(self, sources: Ints, ends: Ints | None) -> NDArray[Any]:
         from scipy.sparse.csgraph import dijkstra
 
-        far = dijkstra(self.matrix(), unweighted=True, indices=sources)
-        found: NDArray[Any] = far.astype(np.min_scalar_type(int(far.max())))
-        return found
+        matrix, parts = self.matrix(), []
+        each = max(1, _FAR // self.size)
+        for first in range(0, len(sources), each):
+            far = dijkstra(matrix, unweighted=True, indices=sources[first : first + each])
+            far = far if ends is None else far[:, ends]
+            parts.append(far.astype(np.min_scalar_type(int(far.max()))))
+        return np.concatenate(parts)
 
     def _eccentricity(self, node: int) -> int:
         from scipy.sparse.csgraph import dijkstra

@@ -14,6 +14,10 @@ from qgcn.nn.weighted_edges import AGGREGATIONS, Aggregation, WeightedEdges
 __all__ = ["AGGREGATIONS", "Adjacency", "Aggregation", "Hop"]
 
 
+_NEARLY_ALL = 0.95
+"""Share of the nodes from which on a restricted operand reads all of them: a copy of the others takes more than it saves."""
+
+
 @dataclass(frozen=True)
 class Hop:
     """One aggregation of a network.
@@ -299,8 +303,17 @@ class Adjacency:
         found: list[Hop] = []
         ends = Part(nodes, self.num_nodes)
         for _ in range(hops):
+            if found and found[0].sources is None:
+                found.insert(0, self._whole)
+                continue
             some = self.matrix.rows(nodes)
-            nodes, columns = torch.unique(some.col.long(), return_inverse=True)
+            seen = torch.zeros(self.num_nodes, dtype=torch.bool, device=nodes.device)
+            seen[some.col.long()] = True
+            nodes = seen.nonzero().squeeze(1)
+            if len(nodes) > _NEARLY_ALL * self.num_nodes:
+                found.insert(0, Hop(some, None))
+                continue
+            columns = (seen.cumsum(0, dtype=torch.int32) - 1).index_select(0, some.col)
             narrow = SparseMatrix(some.crow, columns, some.values, (len(some), len(nodes)), part=some.part)
             found.insert(0, Hop(narrow, Part(nodes, self.num_nodes)))
         return self.restricted(found, ends)
@@ -318,6 +331,9 @@ class Adjacency:
         hops = []
         for hop in self._hops:
             entries = hop.matrix.part
+            if hop.matrix.structure is other.matrix.structure:
+                hops.append(replace(hop, matrix=other.matrix))
+                continue
             values = hop.matrix.values if entries is None else other.matrix.values.index_select(0, entries.rows)
             hops.append(replace(hop, matrix=hop.matrix.with_values(values)))
         return other.restricted(hops, self.nodes)

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import torch
+from scipy.sparse import coo_array
 from torch import Tensor
 
 from qgcn.kernels.edges.reference import last_loops
@@ -38,15 +39,20 @@ class WeightedEdges:
     @cached_property
     def weights(self) -> SparseMatrix:
         """Weights of the edges by target, then by source, float64; added up if given twice; a missing loop has 1."""
-        edges, n = self.edge_index, self.num_nodes
-        weight = torch.ones(edges.shape[1], device=edges.device) if self.edge_weight is None else self.edge_weight
-        weight = weight.double()
+        edges, n = self.edge_index.int(), self.num_nodes  # in the matrix, indices have 32 bits, too
+        given = torch.ones(1, device=edges.device).expand(edges.shape[1]) if self.edge_weight is None else self.edge_weight
+        weight = given.double()
         if self.self_loops:
-            keep = edges[0] != edges[1]
-            loops = torch.arange(n, device=edges.device)
-            own = last_loops(edges, weight, weight.new_ones(n))
-            edges = torch.cat((edges[:, keep], loops.expand(2, -1)), dim=1)
-            weight = torch.cat((weight[keep], own))
+            loops, own = torch.arange(n, dtype=torch.int32, device=edges.device), weight.new_ones(n)
+            loose = edges[0] == edges[1]
+            if bool(loose.any()):
+                own = last_loops(edges, weight, own)
+                edges, weight = edges[:, ~loose], weight[~loose]
+            edges, weight = torch.cat((edges, loops.expand(2, -1)), dim=1), torch.cat((weight, own))
+        if edges.device.type == "cpu":  # in a third of the memory
+            rows = coo_array((weight.numpy(), (edges[1].numpy(), edges[0].numpy())), shape=(n, n)).tocsr()
+            crow, col, values = (torch.from_numpy(each) for each in (rows.indptr, rows.indices, rows.data))
+            return SparseMatrix(crow, col, values, (n, n))
         with torch.sparse.check_sparse_tensor_invariants(enable=False):  # PyTorch 2.11 warns of what it does by default
             matrix = torch.sparse_coo_tensor(edges.flip(0), weight, (n, n)).coalesce()
         target, source = matrix.indices()
@@ -67,9 +73,10 @@ class WeightedEdges:
         target, source = self.weights.coordinates
         degree = weight.new_zeros(self.num_nodes).scatter_add_(0, target, weight)
         inverse = torch.where(degree > 0, degree, 1).reciprocal()  # without neighbours nothing comes, whatever it is divided by
-        if self.aggregation == "mean":
-            return weight * inverse[target]
-        return weight * (inverse[target] * inverse[source]).sqrt()
+        factor = inverse[target]
+        if self.aggregation == "sym":  # in place: a large graph has many edges
+            factor = factor.mul_(inverse[source]).sqrt_()
+        return factor.mul_(weight)
 
     def directed(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Return the values of the matrices along and against the arrows, both by target, then by source."""

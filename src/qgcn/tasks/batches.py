@@ -175,12 +175,13 @@ class FullBatch:
         """Yield the one batch of an epoch.
 
         Raises:
-            ValueError: A part of it is wanted.
+            ValueError: A part of it is wanted, and the task divides none.
         """
-        if share.count > 1:
+        if share.count > 1 and not self.task.divides:
             raise ValueError("a full batch has no parts: several processes train on mini-batches, give a batch_size")
         if first == 0:
-            yield self.batch(self.draws(randomness))
+            whole = self.batch(self.draws(randomness))
+            yield whole if share.count == 1 else self.task.part_of(whole, share)
 
     def draws(self, randomness: Randomness) -> Draws:
         """Draw what an epoch needs; the same shapes every time."""

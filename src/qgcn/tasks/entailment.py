@@ -216,6 +216,11 @@ class Entailment(Task[EntailmentConfig]):
             for part in ("val", "test")
         }
 
+    @property
+    def divides(self) -> bool:
+        """See :meth:`~qgcn.tasks.Task.divides`: each process takes some of the training pairs, with what is drawn for them."""
+        return True
+
     def refitted(self) -> Self:
         """Return the problem in which held-out pairs are trained on, too."""
         nothing = torch.empty(2, 0, dtype=torch.long)

@@ -1,6 +1,7 @@
 """Mini-batches: steps that see some targets and a sample of their neighbourhoods."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -49,6 +50,21 @@ class MiniBatching:
     def shares_rows(self) -> bool:
         """Whether processes of :attr:`group` share the work of a full batch, and each has the whole gradient."""
         return False
+
+    @property
+    def divides(self) -> bool:
+        """Whether processes can divide a full batch among them, see :meth:`part_of`."""
+        return False
+
+    def part_of(self, batch: Batch, share: Share) -> Batch:
+        """Return the part of a full batch that one of several processes takes; losses and gradients of all parts add up.
+
+        By default the loss is a mean over the last axis of its targets and of what is drawn.
+        """
+        mine, weight = share.of(batch.targets[0].shape[-1])
+        mine = mine.to(batch.targets[0].device)
+        drawn = tuple(tuple(each[..., mine] for each in row) for row in batch.drawn)
+        return replace(batch, targets=tuple(each[..., mine] for each in batch.targets), drawn=drawn, weight=weight)
 
     @property
     def items(self) -> int | None:

@@ -10,7 +10,7 @@ from qgcn.kernels import Metric, Neighbourhoods, average_precision
 from qgcn.kernels.pairs import check_points, graph_of
 from qgcn.metrics import mean_average_precision
 
-__all__ = ["Estimate", "estimate_mean_average_precision"]
+__all__ = ["Estimate", "estimate_mean_average_precision", "precision_of"]
 
 
 class Estimate(NamedTuple):
@@ -52,14 +52,29 @@ def estimate_mean_average_precision(
         whole = mean_average_precision(x, graph.to(x.device), manifold)
         return Estimate(whole, torch.zeros((), dtype=torch.float64, device=x.device))
     draw = torch.randperm(len(joined), generator=torch.Generator().manual_seed(seed))[:nodes]
-    drawn = joined[draw.to(joined.device)]
-    place = torch.full((graph.num_nodes,), -1, device=drawn.device)
-    place[drawn] = torch.arange(nodes, device=drawn.device)
-    rest = (place < 0).nonzero().squeeze(1)
-    place[rest] = torch.arange(nodes, graph.num_nodes, device=drawn.device)
-    points, leaving = x[torch.cat((drawn, rest)).to(x.device)], _leaving(graph, drawn, place).to(x.device)
-    found = average_precision(points, leaving, manifold, count=nodes)
+    found = precision_of(x, graph, manifold, joined[draw.to(joined.device)])
     return Estimate(found.mean(), 1.96 * found.std() * math.sqrt((1 - nodes / len(joined)) / nodes))
+
+
+@torch.no_grad()
+def precision_of(x: Tensor, graph: Neighbourhoods, manifold: Metric, nodes: Tensor) -> Tensor:
+    """Return how well the nearest points of some nodes, among all points, are their neighbours, shape ``(n,)``.
+
+    Law: what :func:`~qgcn.metrics.node_precision` returns of these nodes.
+
+    Args:
+        x: Points, shape ``(N, d)``.
+        graph: The neighbours of every node; it may be on another device than the points.
+        manifold: The space; anything with ``pairwise_dist``.
+        nodes: Different nodes, shape ``(n,)``, on the device of the graph.
+    """
+    place = torch.full((graph.num_nodes,), -1, device=nodes.device)
+    place[nodes] = torch.arange(len(nodes), device=nodes.device)
+    rest = (place < 0).nonzero().squeeze(1)
+    place[rest] = torch.arange(len(nodes), graph.num_nodes, device=nodes.device)
+    points, leaving = x[torch.cat((nodes, rest)).to(x.device)], _leaving(graph, nodes, place).to(x.device)
+    found = average_precision(points, leaving, manifold, count=len(nodes))
+    return torch.where(graph.degree[nodes].to(found.device) > 0, found, torch.nan)
 
 
 def _leaving(graph: Neighbourhoods, drawn: Tensor, place: Tensor) -> Neighbourhoods:

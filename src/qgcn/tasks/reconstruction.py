@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -16,6 +17,7 @@ from qgcn.manifolds import Euclidean, Space, parse_space
 from qgcn.models import Coordinates, Encoder
 from qgcn.nn import Adjacency, SparseMatrix
 from qgcn.tasks import sampling
+from qgcn.tasks.batches import Batch, Share
 from qgcn.tasks.config import Config
 from qgcn.tasks.division import Division
 from qgcn.tasks.placement import place_nodes
@@ -90,7 +92,8 @@ class Reconstructor(Predictor):
         temperature: Where that of the objective ``neighbours`` starts.
         group: Processes that share the work, see :func:`qgcn.kernels.reconstruction_loss`.
 
-    The loss takes the nodes that are drawn as negatives after its targets; all pairs take part if there are none.
+    The loss takes the nodes that are drawn as negatives after its targets, and the first and last of the rows that are this
+    process's; all pairs take part if there are none.
     """
 
     def __init__(
@@ -121,7 +124,8 @@ class Reconstructor(Predictor):
         temperature = self.log_temperature.exp()
         if targets:
             given = points, neighbourhoods, self.space, targets[0]
-            return kernels.sampled_reconstruction_loss(*given, temperature=temperature, balance=self.balance)
+            rows = range(*targets[1].tolist()) if targets[1:] else None
+            return kernels.sampled_reconstruction_loss(*given, temperature=temperature, balance=self.balance, rows=rows)
         return kernels.reconstruction_loss(points, neighbourhoods, self.space, temperature=temperature, **common)
 
     def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
@@ -236,6 +240,16 @@ class Reconstruction(Task[ReconstructionConfig]):
     def shares_rows(self) -> bool:
         """Whether processes share the rows of all pairs: not if negatives are drawn, see :mod:`qgcn.kernels.sampled`."""
         return self.drawn is None
+
+    @property
+    def divides(self) -> bool:
+        """Whether processes take parts of the rows: if negatives are drawn, and nodes are not in blocks."""
+        return self.drawn is not None and self.config.blocks == 1
+
+    def part_of(self, batch: Batch, share: Share) -> Batch:
+        """Return the batch with the rows that a process takes."""
+        bounds = torch.tensor([self.num_nodes * k // share.count for k in (share.rank, share.rank + 1)])  # read on the CPU
+        return replace(batch, drawn=tuple((*row, bounds) for row in batch.drawn))
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draw the negatives of a step, if they are drawn."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from qgcn.files import tensor_bytes, tensors_from
 from qgcn.seals import Damaged
-from qgcn.tasks import MiniBatching, Task
+from qgcn.tasks import Task
 from qgcn.training.checkpoints import Saved
 from qgcn.training.origin import fingerprint_of
 from qgcn.training.processes import Processes
@@ -22,11 +22,11 @@ def join(task: Task[Any], processes: Processes) -> None:
     """
     if processes.alone:
         return
-    if task.config.batch_size is None and not task.shares_rows:
-        if type(task).shares_rows is MiniBatching.shares_rows and task.items is None:
-            raise ValueError(f"several processes have nothing to share of {task.name}: leave out devices and nodes")
+    if task.config.batch_size is None and not (task.shares_rows or task.divides):
+        if task.division is not None:
+            raise ValueError("blocks of nodes are trained by one process: leave out blocks, or use one process")
         if task.items is None:
-            raise ValueError("several processes share all pairs, not drawn ones: give --negatives exact, or use one process")
+            raise ValueError(f"several processes have nothing to share of {task.name}: leave out devices and nodes")
         raise ValueError("several processes train this task on mini-batches: give a batch size, such as --batch-size 1024")
     own = fingerprint_of(task.data, task.split).encode()
     if processes.agree(processes.from_first(own) != own):

@@ -87,7 +87,7 @@ class Trainer:
         able = task.capabilities
         self._foreign = not able.keyed
         self._static = fabric.device.type == "cuda" and isinstance(task.loader, FullBatch) and able.keyed
-        self._static = self._static and able.recordable and task.is_static
+        self._static = self._static and able.recordable and task.is_static and self._whole
         self._recorded: RecordedTraining | None = None
         self._backlog = Backlog(device)
         self.optimiser = build_optimiser(self.parameters, self._roles, self.config, recorded=self._static)

@@ -104,6 +104,22 @@ def test_the_estimate_and_its_gradient_converge_as_more_nodes_are_drawn():
     assert angles[-1] == pytest.approx(1, abs=1e-14)
 
 
+@pytest.mark.parametrize("balance", [False, True])
+def test_the_losses_of_parts_of_the_rows_add_up_and_so_do_their_gradients(balance):
+    space, x, _ = small()
+    edges = torch.tensor([[0, 1, 1, 2, 6, 7], [1, 0, 2, 1, 7, 6]])  # rows 3 to 5 have none
+    graph, columns = Neighbourhoods.of(edges, N), torch.tensor([1, 4, 6, 2])
+    for points in (x, x.float()):
+        points = points.detach().requires_grad_()
+        whole = sampled_reconstruction_loss(points, graph, space, columns, balance=balance)
+        given = [{"balance": balance, "rows": rows} for rows in (range(3), range(3, 6), range(6, 8))]
+        parts = [sampled_reconstruction_loss(points, graph, space, columns, **each) for each in given]
+        assert parts[0] > 0 == parts[1] < parts[2]
+        torch.testing.assert_close(sum(parts), whole)
+        mine, theirs = (torch.autograd.grad(loss, points)[0] for loss in (sum(parts), whole))
+        torch.testing.assert_close(mine, theirs)
+
+
 def test_another_number_of_points_is_refused():
     space, x, graph = small()
     with pytest.raises(ValueError, match="x must have one point for each of the graph's 8 nodes, got 7"):

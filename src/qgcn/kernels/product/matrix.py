@@ -18,6 +18,10 @@ with warnings.catch_warnings():  # PyTorch says once that CSR is in beta: nothin
     torch.eye(1).to_sparse_csr()
 
 
+_REMEMBERED = 1 << 21
+"""Entries of a matrix whose rows and columns are remembered, at most: they take four times the memory of its indices."""
+
+
 class Turned(NamedTuple):
     """The structure of a transpose.
 
@@ -44,9 +48,16 @@ class Structure:
         self.shape = shape
         self._repeated: dict[int, Structure] = {}
 
-    @cached_property
+    @property
     def coordinates(self) -> Tensor:
-        """Rows and columns of the entries, int64, shape ``(2, nnz)``."""
+        """Rows and columns of the entries, int64, shape ``(2, nnz)``; remembered if they are not many."""
+        return self._coordinates if self.col.numel() <= _REMEMBERED else self._located()
+
+    @cached_property
+    def _coordinates(self) -> Tensor:
+        return self._located()
+
+    def _located(self) -> Tensor:
         numbers = torch.arange(self.shape[0], device=self.crow.device)
         return torch.stack(
             (torch.repeat_interleave(numbers, self.crow.long().diff(), output_size=self.col.numel()), self.col.long())

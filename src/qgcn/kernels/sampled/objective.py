@@ -38,6 +38,7 @@ def sampled_reconstruction_loss(
     temperature: Tensor | float = 1.0,
     squared: bool = True,
     balance: bool = False,
+    rows: range | None = None,
 ) -> Tensor:
     r"""Return :func:`~qgcn.kernels.reconstruction_loss`, denominator ``negatives``, estimated from some of the nodes.
 
@@ -65,6 +66,7 @@ def sampled_reconstruction_loss(
         temperature: :math:`\tau > 0`, a number or a tensor with one element, to which gradients flow.
         squared: Use :math:`d^2`; otherwise :math:`d`.
         balance: Let nodes count equally instead of edges.
+        rows: Consecutive nodes whose edges are counted; the losses of parts of the nodes add up to that of all (default: all).
 
     Returns:
         Scalar, shape ``()``.
@@ -86,10 +88,12 @@ def sampled_reconstruction_loss(
     check_points(x, read=False)
     if graph.num_nodes != len(x):
         raise ValueError(f"x must have one point for each of the graph's {graph.num_nodes} nodes, got {len(x)}")
-    edges = torch.stack((graph.source, graph.target))
-    total = (graph.num_nodes - 1 - graph.degree).to(x.dtype)
-    negatives = Negatives.of(columns, edges, range(len(x)), len(x), total)
-    share = graph.share.to(x.dtype) if balance else x.new_full((graph.num_edges,), 1 / graph.num_edges)
+    rows = range(len(x)) if rows is None else rows
+    leaving = slice(int(graph.start[rows.start]), int(graph.start[rows.stop]))
+    edges = torch.stack((graph.source[leaving], graph.target[leaving]))
+    total = (graph.num_nodes - 1 - graph.degree[rows.start : rows.stop]).to(x.dtype)
+    negatives = Negatives.of(columns, edges, rows, len(x), total)
+    share = graph.share[leaving].to(x.dtype) if balance else x.new_full((edges.shape[1],), 1 / graph.num_edges)
     return part_loss(x, Part(edges, share, negatives), manifold, temperature_of(temperature, x), squared=squared)
 
 

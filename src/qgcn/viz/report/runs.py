@@ -52,7 +52,8 @@ def read_run(
     files: RunFolder = run.folder  # type: ignore[assignment]
     if seed is not None and seed not in run.seeds:
         raise ValueError(f"{folder} has seeds {run.seeds[0]} to {run.seeds[-1]}, got {seed}")
-    asked = [] if not explain else run.node_ids[asked_nodes(list(explain), run.names)].tolist()
+    places = asked_nodes(list(explain), run.names).tolist() if explain else []
+    asked = run.node_ids[places].tolist() if places else []
     results, curves, notices = files.results(), files.curves(), list[str]()
     found, shown = _embedding(run, run.seeds if seed is None else [seed], notices)
     embedded, listings, explained = None, list[Listing](), dict[str, Answer]()
@@ -68,6 +69,7 @@ def read_run(
             quality=quality,
             umap=umap,
             directed=run.task.directed,
+            around=places[0] if places else None,
             progress=progress,
         )
         notices += lost

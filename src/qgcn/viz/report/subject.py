@@ -9,15 +9,16 @@ from torch import Tensor
 
 from qgcn import metrics
 from qgcn.answer import Answer
-from qgcn.data import undirected
-from qgcn.kernels import nearest_neighbours
+from qgcn.kernels import Neighbourhoods, nearest_neighbours
 from qgcn.manifolds import Space
 from qgcn.progress import Progress, silent
-from qgcn.tasks.insights import Column, Listing, Quality, by_class, by_degree, class_names
+from qgcn.tasks.insights import Column, Listing, Quality, by_class, by_degree
+from qgcn.tasks.precision import precision_of
 from qgcn.training.metrics_log import Curve
 from qgcn.viz import projections
 from qgcn.viz.projections import ExactView, Floats
 from qgcn.viz.report.communities import communities
+from qgcn.viz.report.shown import MOST_NODES, PART, Shown, part_of
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -123,9 +124,13 @@ def embed(
     quality: list[Quality] | None = None,
     umap: bool = True,
     directed: bool = False,
+    around: int | None = None,
     progress: Progress = silent,
 ) -> tuple[Embedded | None, list[str]]:
     """Collect everything that a report shows of an embedded graph. Points that are not finite are left out.
+
+    Of a graph with more than 50,000 nodes a connected part of 10,000 is shown, and a notice says so: how well neighbours are
+    nearest points is measured for these nodes against all of them.
 
     Args:
         points: Shape ``(N, d)``.
@@ -136,19 +141,14 @@ def embed(
         quality: Scores by groups, if already computed.
         umap: Also lay out the points with UMAP; a notice says so if umap-learn is not installed.
         directed: Show which way edges lead.
+        around: Node that the part of a large graph lies around; a random one if not given.
         progress: Progress callback.
 
     Returns:
         The embedding, or none if no point is finite; and notices about omitted parts.
     """
     notices = []
-    columns = list(extra or [])
-    edges, ways = None, None
-    if data is not None:
-        arrows, data = data.edge_index, undirected(data)
-        edges = _once(data.edge_index)
-        ways = _ways(edges, arrows.numpy(), int(data.num_nodes or 0)) if directed else None
-        columns = _classes(data) + columns + _structure(data, edges, progress)
+    whole = Shown.of(points, node_ids, extra or [], data, directed=directed)
     kept = points.isfinite().all(1)
     if not bool(kept.all()):
         lost = int((~kept).sum())
@@ -156,36 +156,41 @@ def embed(
         notices.append(
             f"{lost} of {len(points)} points are not finite, the first that of node {first!s}: they are left out of the views."
         )
-        if ways is not None and edges is not None:
-            ways = ways[kept.numpy()[edges].all(axis=0)]
-        points, node_ids, edges, columns = _keep(kept, points, node_ids, edges, columns)
-        data = None
-    if len(points) == 0:
+        whole, around = whole.keep(kept.numpy()), None
+    if len(whole) == 0:
         return None, notices
+    shown, part = whole, None
+    if len(whole) > MOST_NODES:
+        part = part_of(whole, PART, around)
+        shown = whole.keep(part)
+        notices.append(
+            f"Views show {len(shown):,} of {len(whole):,} nodes, a connected part; neighbours and ranks on the page are among "
+            "these. Scores are of all nodes; how well neighbours are nearest points, of these nodes among all."
+        )
+    columns = list(shown.columns) + _structure(shown, progress)
     layouts: dict[str, Floats] = {}
-    if umap and len(points) >= FEWEST_NODES:
+    if umap and len(shown) >= FEWEST_NODES:
         try:
-            layouts = _layouts(points, space, progress)
+            layouts = _layouts(shown.points, space, progress)
         except ImportError as error:
             notices.append(f"{error}, then write the report again.")
     precision, scores = None, list(quality or [])
-    if edges is not None and edges.shape[1] and len(points) > 1:
+    if whole.edges is not None and whole.edges.shape[1] and len(shown) > 1:
         progress("how well neighbours are nearest points")
-        both = torch.from_numpy(np.concatenate((edges, edges[::-1]), axis=1).copy())
-        precision = metrics.node_precision(points, both, space)
-        scores += _precision_quality(precision, both, data)
+        precision = _precision(whole, whole.edges, part, space)
+        scores += _precision_quality(precision, shown)
     return (
         Embedded(
-            points,
+            shown.points,
             space,
-            [str(each) for each in node_ids],
-            edges,
+            [str(each) for each in shown.ids],
+            shown.edges,
             columns,
             layouts,
-            projections.exact_view(points, space),
+            projections.exact_view(shown.points, space),
             precision,
             scores,
-            ways,
+            shown.ways,
         ),
         notices,
     )
@@ -203,53 +208,31 @@ def _layouts(points: Tensor, space: Space, progress: Progress) -> dict[str, Floa
     return {"sphere": sphere, "hyperboloid": projections.umap_hyperboloid(points, space, neighbours=neighbours)}
 
 
-def _once(edge_index: Tensor) -> np.ndarray[Any, Any]:
-    """Return each undirected edge once, shape ``(2, E)``."""
-    source, target = edge_index.numpy()
-    return np.stack((source, target))[:, source < target]
-
-
-def _ways(edges: np.ndarray[Any, Any], arrows: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
-    """Return which way each edge leads, shape ``(E,)``: 1 forth, 2 back, 3 both."""
-    known = arrows[0].astype(np.int64) * count + arrows[1]
-    forth, back = (np.isin(a.astype(np.int64) * count + b, known) for a, b in (edges, edges[::-1]))
-    return (forth + 2 * back).astype(np.int32)
-
-
-def _classes(data: "Data") -> list[Column]:
-    y = getattr(data, "y", None)
-    return [] if y is None else [Column.of_categories("class", y.numpy(), class_names(data))]
-
-
-def _structure(data: "Data", edges: np.ndarray[Any, Any], progress: Progress) -> list[Column]:
+def _structure(shown: Shown, progress: Progress) -> list[Column]:
     """Return community and degree of each node."""
+    if shown.edges is None or shown.degree is None:
+        return []
     progress("communities")
-    count = int(data.num_nodes or 0)
-    label = communities(edges, count)
+    label = communities(shown.edges, len(shown))
     names = [str(k + 1) for k in range(int(label.max()) + 1)]
-    degree = torch.bincount(data.edge_index[0], minlength=count).double().numpy()
-    return [Column.of_categories("community", label, names), Column("degree", degree)]
+    return [Column.of_categories("community", label, names), Column("degree", shown.degree.double().numpy())]
 
 
-def _keep(
-    kept: Tensor,
-    points: Tensor,
-    node_ids: np.ndarray[Any, Any],
-    edges: np.ndarray[Any, Any] | None,
-    columns: list[Column],
-) -> tuple[Tensor, np.ndarray[Any, Any], np.ndarray[Any, Any] | None, list[Column]]:
-    """Restrict a graph to some of its nodes."""
-    mask = kept.numpy()
-    if edges is not None:
-        edges = (np.cumsum(mask) - 1)[edges[:, mask[edges].all(axis=0)]]
-    return points[kept], node_ids[mask], edges, [column.select(mask) for column in columns]
+def _precision(whole: Shown, edges: np.ndarray[Any, Any], part: np.ndarray[Any, Any] | None, space: Space) -> Tensor:
+    """Return how well each node's nearest points are its neighbours, of all nodes or of a part, among all."""
+    both = torch.from_numpy(np.concatenate((edges, edges[::-1]), axis=1).copy())
+    if part is None:
+        return metrics.node_precision(whole.points, both, space)
+    graph = Neighbourhoods.of(both, len(whole))
+    return precision_of(whole.points, graph, space, torch.from_numpy(np.flatnonzero(part)))
 
 
-def _precision_quality(precision: Tensor, edges: Tensor, data: "Data | None") -> list[Quality]:
+def _precision_quality(precision: Tensor, shown: Shown) -> list[Quality]:
     """Return the average precision of neighbours, by degree and by class."""
-    degree = torch.bincount(edges[0], minlength=len(precision))
     about = "Average precision: 1 if all neighbours of a node are nearer than every other node."
-    found = [Quality("Neighbours found, by degree", about, by_degree(precision, degree))]
-    if data is not None and getattr(data, "y", None) is not None:
-        found.append(Quality("Neighbours found, by class", about, by_class(precision, data.y, class_names(data))))
+    found = []
+    if shown.degree is not None:
+        found.append(Quality("Neighbours found, by degree", about, by_degree(precision, shown.degree)))
+    if shown.y is not None:
+        found.append(Quality("Neighbours found, by class", about, by_class(precision, shown.y, list(shown.classes))))
     return found
