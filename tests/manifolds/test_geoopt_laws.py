@@ -4,6 +4,9 @@ The laws of its optimisers and samplers are in ``test_descent.py``; ``docs/laws.
 metric.
 """
 
+import io
+import pickle
+
 import geoopt
 import pytest
 import torch
@@ -207,6 +210,17 @@ def test_distances_from_the_origin_have_a_gradient_by_the_curvature(space):
     loss = learnable.dist0(x).sum()
     if list(learnable.parameters()):
         assert all(each.isfinite() for each in torch.autograd.grad(loss, list(learnable.parameters())))
+
+
+def test_points_and_spaces_are_stored_and_read(space):
+    points = geoopt.ManifoldParameter(draw(space, n=3), manifold=space)
+    file = io.BytesIO()
+    torch.save(points, file)
+    file.seek(0)
+    for found in (pickle.loads(pickle.dumps(points)), torch.load(file, weights_only=False)):  # noqa: S301
+        assert isinstance(found, geoopt.ManifoldParameter)
+        assert str(found.manifold) == str(space)
+        torch.testing.assert_close(found.manifold.dist0(found), space.dist0(points), rtol=0, atol=0)
 
 
 # --- geoopt's Scaled -----------------------------------------------------------------------------------------------------
