@@ -123,11 +123,10 @@ def test_as_dict_is_plain_data():
     ]
 
 
-@pytest.mark.parametrize("name", ["E3", "H3", "S3", "Q2,2"])
+@pytest.mark.parametrize("name", ["E3", "H3", "S3", "K3", "Q2,2"])
 def test_a_distance_to_a_hyperplane_is_scaled_by_the_length_of_its_normal_if_asked_to(name):
     space = parse_space(name)
-    x = space.random(6, space.ambient_dim, dtype=torch.float64).as_subclass(torch.Tensor)
-    p = space.origin(space.ambient_dim, dtype=torch.float64).as_subclass(torch.Tensor)
+    x, p = (space.random(6, space.ambient_dim, dtype=torch.float64, std=0.3).as_subclass(torch.Tensor) for _ in range(2))
     a = space.proju(p, torch.full((space.ambient_dim,), 3.0, dtype=torch.float64))
     plain, scaled = (space.dist2plane(x, p, a, scaled=each) for each in (False, True))
     torch.testing.assert_close(scaled, plain * space.norm(p, a))

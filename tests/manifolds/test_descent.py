@@ -64,6 +64,33 @@ def test_optimisers_converge_from_every_start_at_every_rate(space, optimiser):
         space.assert_check_point_on_manifold(points.detach(), atol=1e-8, rtol=1e-8)
 
 
+SPARSE = {
+    "sgd": (geoopt.optim.SparseRiemannianSGD, 1e-1, {}),
+    "nesterov": (geoopt.optim.SparseRiemannianSGD, 1e-2, {"momentum": 0.9, "nesterov": True}),
+    "adam": (geoopt.optim.SparseRiemannianAdam, 2e-1, {}),
+    "amsgrad": (geoopt.optim.SparseRiemannianAdam, 2e-1, {"amsgrad": True}),
+}
+
+
+@pytest.mark.parametrize("optimiser", SPARSE)
+@pytest.mark.parametrize("name", ["H4", "S4", "K3", "Q9,1", "Q7,3", "Q2,6", "Q4,2xQ1,4"])
+def test_rows_of_an_embedding_converge_by_sparse_gradients(name, optimiser):
+    (kind, rate, options), space = SPARSE[optimiser], parse_space(name)
+    start = starting_points(space, "random")
+    target = near_the_origin(space, start)
+    points = torch.nn.Embedding(*start.shape, sparse=True, dtype=start.dtype)
+    points.weight = geoopt.ManifoldParameter(start.clone(), manifold=space)
+    method = kind(points.parameters(), lr=rate, **options)
+    for rows in torch.arange(20).view(2, 10).repeat(150, 1):
+        method.zero_grad()
+        (points(rows) - target[rows]).square().sum().backward()
+        assert points.weight.grad.is_sparse
+        method.step()
+    found = points.weight.detach()
+    assert (found - target).square().sum() < 0.02 * (start - target).square().sum()
+    space.assert_check_point_on_manifold(found, atol=1e-8, rtol=1e-8)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", ["H9", "Q9,1", "Q5,5", "Q1,9", "Q0,10"])
 def test_plain_descent_converges_where_the_loss_is_far_out(name, dtype):

@@ -4,6 +4,9 @@ The laws of its optimisers and samplers are in ``test_descent.py``; ``docs/laws.
 metric.
 """
 
+import io
+import pickle
+
 import geoopt
 import pytest
 import torch
@@ -207,6 +210,55 @@ def test_distances_from_the_origin_have_a_gradient_by_the_curvature(space):
     loss = learnable.dist0(x).sum()
     if list(learnable.parameters()):
         assert all(each.isfinite() for each in torch.autograd.grad(loss, list(learnable.parameters())))
+
+
+def test_points_and_spaces_are_stored_and_read(space):
+    points = geoopt.ManifoldParameter(draw(space, n=3), manifold=space)
+    file = io.BytesIO()
+    torch.save(points, file)
+    file.seek(0)
+    for found in (pickle.loads(pickle.dumps(points)), torch.load(file, weights_only=False)):  # noqa: S301
+        assert isinstance(found, geoopt.ManifoldParameter)
+        assert str(found.manifold) == str(space)
+        torch.testing.assert_close(found.manifold.dist0(found), space.dist0(points), rtol=0, atol=0)
+
+
+# --- geoopt's Scaled -----------------------------------------------------------------------------------------------------
+
+
+def test_a_scaled_space_is_a_space(space):
+    """``norm`` is in the units of ``Scaled``: lengths of steps, of which a doubled space makes half as long ones."""
+    scaled = geoopt.Scaled(space, 2.0).double()
+    x, y = draw(space), draw(space, seed=1)
+    origin = origin_of(space, x)
+    u, b = tangent(space, x), tangent(space, origin, seed=4)
+    unit = u / scaled.norm(x, u, keepdim=True)
+    close = CLOSE[torch.float64]
+    torch.testing.assert_close(scaled.dist(x, scaled.geodesic_unit(0.5, x, unit)), torch.full_like(x[:, 0], 0.5), **close)
+    torch.testing.assert_close(scaled.geodesic(0.3, x, y), scaled.geodesic_unit(0.3, x, scaled.logmap(x, y)), **close)
+    torch.testing.assert_close(scaled.transp0back(x, scaled.transp0(x, b)), b, **close)
+    torch.testing.assert_close(scaled.translate(x, b), scaled.expmap(x, scaled.transp0(x, b)), **close)
+    torch.testing.assert_close(scaled.fold0(b), scaled.logmap0(scaled.expmap0(b)), **close)
+    torch.testing.assert_close(scaled.translate0(b, b), scaled.logmap0(scaled.translate(scaled.expmap0(b), b)), **close)
+    torch.testing.assert_close(scaled.from_origin(x), 2 * space.from_origin(x), **close)
+    torch.testing.assert_close(scaled.interval(x, y), 4 * space.interval(x, y), **close)
+    with pytest.raises(NotImplementedError):  # the density would be that of another volume
+        scaled.wrapped_normal(x, 0.5)
+
+
+@pytest.mark.parametrize("name", ["E3", "H3", "S3", "K3", "Q2,2"])
+def test_hyperplanes_are_further_away_in_a_scaled_space(name):
+    space = parse_space(name)
+    x, p = draw(space), draw(space, seed=1)
+    a = tangent(space, p)
+    torch.testing.assert_close(geoopt.Scaled(space, 2.0).dist2plane(x, p, a), 2 * space.dist2plane(x, p, a))
+
+
+@pytest.mark.parametrize("name", ["E3", "H3", "S3", "K3"])
+def test_the_radius_of_a_ball_is_that_of_the_scaled_space(name):
+    scaled = geoopt.Scaled(parse_space(name), 2.0)
+    x = scaled.random_ball(500, scaled.base.ambient_dim, radius=1.5, generator=generator(0))
+    assert 1.4 < scaled.dist0(x).max() <= 1.5 + 1e-5
 
 
 # --- means ---------------------------------------------------------------------------------------------------------------

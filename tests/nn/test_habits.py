@@ -435,3 +435,14 @@ def test_it_is_exported(layer):
     program = torch.export.export(conv, (features(), EDGES))
     assert "qgcn" not in str(program.graph)  # no operation of ours: it runs where the package is not installed
     close(program.module()(features(seed=1), EDGES), conv(features(seed=1), EDGES))
+
+
+@tracing
+@pytest.mark.parametrize(("space", "layer"), [*((space, "sym") for space in SPACES), ("Q2,2", "gatv2"), ("Q2,2", "distance")])
+def test_what_is_exported_serves_graphs_of_any_size(space, layer):
+    conv, nodes, edges = conv_of(layer, space), torch.export.Dim("nodes"), torch.export.Dim("edges")
+    program = torch.export.export(conv, (features(), EDGES), dynamic_shapes=({0: nodes}, {1: edges})).module()
+    size = conv.space.ambient_dim
+    for n in (3, size, 9):  # as many nodes as coordinates are not taken for coordinates
+        x, graph = features(n, seed=n), torch.randint(0, n, (2, 2 * n + 1), generator=generator(n))
+        close(program(x, graph), conv(x, graph), 1e-4)

@@ -139,3 +139,14 @@ def test_a_node_type_without_features_that_edges_start_at_is_named(given):
 def test_a_node_type_that_edges_only_end_at_needs_no_features():
     found = QHeteroConv(convs("Q2,2"))({"paper": features()["paper"]}, {RELATIONS[2]: EDGES[RELATIONS[2]]})
     assert found["author"].shape == (3, 4)
+
+
+def test_edges_under_another_name_are_refused_in_one_line():
+    class Unnamed(Model):
+        def forward(self, x, graph):
+            return self.first(x, graph)
+
+    with pytest.raises(TypeError, match=r"edge_index must be a tensor of shape \(2, E\), got NoneType"):
+        to_hetero(Unnamed(parse_space("Q2,2")), (NODES, RELATIONS))(features(), EDGES)
+    found = to_hetero(Unnamed(parse_space("Q2,2")), (NODES, RELATIONS), input_map={"x": "node", "graph": "edge"})
+    assert set(found(features(), EDGES)) == set(NODES)

@@ -63,7 +63,7 @@ def explain_fewest(chosen: Trial, fewest: Trial, tried: int) -> str:
     """
     said = f"All {tried} spaces of {chosen.dim} dimensions that were tried do as well"
     if fewest.dim == chosen.dim:
-        return f"{said}; fewer dimensions were not found to do."
+        return f"{said}; none of fewer dimensions did as well."
     return (
         f"{said}: {fewest.dim} dimensions in {fewest.space} hold what {chosen.dim} in {chosen.space} hold, so take "
         f"{fewest.space} if dimensions count."

@@ -131,7 +131,7 @@ def _print_results(run: "Run", summary: "Summary", console: Console) -> None:
         console.print(escape(verdict.sentence), style="yellow" if verdict.outcome == "worse" else "", soft_wrap=True)
     if found := [each["calibration"] for each in run.results if "calibration" in each]:
         now, before = (100 * statistics.fmean(each[name] for each in found) for name in ("error", "uncalibrated"))
-        about = f"Probabilities are calibrated: expected calibration error {now:.1f} % ({before:.1f} % before)."
+        about = f"Expected calibration error of the probabilities: {now:.1f} %, before calibration {before:.1f} %."
         console.print(about, highlight=False, soft_wrap=True)
     if config.refit:
         epochs = ", ".join(f"{result['best_epoch']:,}" for result in run.results[:MOST_NAMED])

@@ -32,7 +32,7 @@ def check(time_dim: int, **tensors: Tensor) -> None:
         raise TypeError(f"time_dim must be an int, got {type(time_dim).__name__}")
     if not 1 <= time_dim <= d:
         raise ValueError(f"time_dim must be in [1, {d}], got {time_dim}")
-    if all(tensor.shape == first.shape for tensor in given):
+    if all(tensor.ndim == first.ndim and tensor.shape == first.shape for tensor in given):
         return  # asking PyTorch takes as long as all the rest
     try:
         torch.broadcast_shapes(*(tensor.shape for tensor in given))

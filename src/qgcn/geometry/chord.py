@@ -263,7 +263,7 @@ def chord(x: Tensor, y: Tensor, size: Tensor, *, time_dim: int) -> Chord:
 
 def _broadcast(x: Tensor, y: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
     """Return the points expanded to one shape, that of the sizes included."""
-    if x.shape == y.shape and size.ndim < 2:
+    if x.ndim == y.ndim and x.shape == y.shape and size.ndim < 2:
         return x, y  # asking PyTorch takes as long as a fifth of a distance
     shape = torch.broadcast_shapes(x.shape, y.shape, (*size.shape[:-1], 1))
     return x.expand(shape), y.expand(shape)

@@ -53,16 +53,12 @@ class Space(Ordered, Manifold):
     ndim = 1
     reversible = False
     __scaling__ = geoopt.Manifold.__scaling__.copy()  # how geoopt.Scaled is to scale what it does not know
-    __scaling__["expmap0"] = ScalingInfo(u=-1)
-    __scaling__["logmap0"] = ScalingInfo(1)
-    __scaling__["pairwise_dist"] = ScalingInfo(1)
-    __scaling__["component_inner"] = ScalingInfo()
-    __scaling__["dist0"] = ScalingInfo(1)
-    __scaling__["transp0back"] = ScalingInfo(u=-1)
-    __scaling__["logmap0back"] = ScalingInfo(1)
-    for point in ("geodesic", "midpoint", "centroid", "frechet_mean"):
-        __scaling__[point] = ScalingInfo()
-    del point
+    __scaling__ |= {name: ScalingInfo(1) for name in ("dist0", "dist2plane", "pairwise_dist", "from_origin")}
+    __scaling__ |= {name: ScalingInfo(1) for name in ("logmap0", "logmap0back", "light_margin", "time_separation")}
+    __scaling__ |= {"expmap0": ScalingInfo(u=-1), "translate": ScalingInfo(b=-1), "fold0": ScalingInfo(1, u=-1)}
+    __scaling__ |= {"translate0": ScalingInfo(1, u=-1, b=-1), "interval": ScalingInfo(2)}
+    __scaling__ |= {"geodesic_unit": ScalingInfo(t=-1), "random_ball": ScalingInfo(radius=-1)}
+    __scaling__["wrapped_normal"] = ScalingInfo.NotCompatible  # its density would be that of another volume
 
     kind: ClassVar[str] = ""
     """Letter that begins the name: ``E``, ``H``, ``S``, ``K``, ``Q``; ``product``; or that of a space of your own."""

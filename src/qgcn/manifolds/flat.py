@@ -147,7 +147,8 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
     kind: ClassVar[str] = "K"
     k: Tensor
     traceable = False  # geoopt's functions are scripted, and branch on what is in a tensor
-    __scaling__ = Space.__scaling__ | geoopt.Stereographic.__scaling__
+    __scaling__ = geoopt.Stereographic.__scaling__ | Space.__scaling__
+    del __scaling__["random"]  # its std is in units of the radius of curvature, as in every space
     norm = geoopt.Stereographic.norm
 
     def __init__(self, dim: int, kappa: float = 0.0, learnable: bool = False) -> None:
@@ -237,7 +238,10 @@ class Stereographic(Space, geoopt.Stereographic):  # type: ignore[misc]
         volume = geometry.log_volume(-kappa * vectors.square().sum(-1), self.dim)
         return vectors, volume, torch.ones_like(x[..., 0], dtype=torch.bool)
 
-    dist2plane = geoopt.Stereographic.dist2plane
+    def dist2plane(self, x: Tensor, p: Tensor, a: Tensor, *, signed: bool = False, scaled: bool = False) -> Tensor:
+        self._check(x=x, p=p, a=a)
+        length = geoopt.Stereographic.dist2plane(self, x, p, a, signed=True)  # it would scale by the Euclidean length
+        return self._plane(length, p, a, signed=signed, scaled=scaled)
 
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         r"""Return all distances without a ``(N, M, d)`` tensor.

@@ -150,6 +150,8 @@ def _from_sparse(graph: Any, ends: Ends) -> tuple[Tensor, Tensor | None]:
 
 
 def _check(edge_index: Tensor, weight: Tensor | None, ends: Ends) -> None:
+    if not isinstance(edge_index, Tensor):  # as of PyG's to_hetero where the argument has another name
+        raise TypeError(f"edge_index must be a tensor of shape (2, E), got {type(edge_index).__name__}")
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"edge_index must have shape (2, E), got {tuple(edge_index.shape)}")
     if edge_index.is_floating_point() or edge_index.dtype == torch.bool:

@@ -29,6 +29,11 @@ class Blendable:
         """
         return None
 
+    @property
+    def base_rate(self) -> float:
+        """Share of the pairs among the outcomes that are joined, for tasks that score pairs: what probabilities start from."""
+        return 0.5
+
     def from_outcomes(self, logits: Tensor) -> Tensor:
         """Return the prediction that logits of outcomes, shape ``(n, C)``, stand for; the inverse of :meth:`outcomes`."""
         return logits

@@ -303,6 +303,12 @@ class Entailment(Task[EntailmentConfig]):
         implied = torch.arange(len(logits), device=logits.device) < self.split[split].shape[1]
         return torch.stack((torch.zeros_like(logits), logits), dim=1), implied.long()
 
+    @property
+    def base_rate(self) -> float:
+        """Share of implied pairs among the held-out ones."""
+        implied, others = (self.split[part].shape[1] for part in ("val", "val_negative"))
+        return implied / (implied + others)
+
     def from_outcomes(self, logits: Tensor) -> Tensor:
         """Return the logits of implied pairs."""
         return logits[:, 1] - logits[:, 0]

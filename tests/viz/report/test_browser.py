@@ -9,10 +9,12 @@ import torch
 from browser import CONTRAST
 from qgcn import geometry
 from qgcn.analysis import measure
+from qgcn.data import read_graph
 from qgcn.kernels import nearest_neighbours
+from qgcn.manifolds import parse_space
 from qgcn.viz.projections import exact_view
-from qgcn.viz.report import Score, graph_section, render
-from reports import HOSTILE, subject_of
+from qgcn.viz.report import Score, embed, graph_section, render
+from reports import HOSTILE, points_of, subject_of
 
 SPACES = ["Q3,2", "Q4,1", "Q3,3", "Q3,4", "Q2,2", "Q2,4", "H2", "Q0,5", "H4", "S3", "E4", "K3", "H2xS2", "Q2,2xE2"]
 
@@ -346,3 +348,11 @@ def test_yardsticks_stand_beside_the_model_with_the_best_in_bold(show, keep):
     assert page.locator("#methods b").all_inner_texts() == ["90.00 ± 1.00", "2"]
     keep(page, "yardsticks")
     assert show(render([subject_of()])).locator("#methods").count() == 0
+
+
+def test_an_edge_that_leads_both_ways_counts_twice(show):
+    space, data = parse_space("E2"), read_graph(np.array([[0, 2, 1, 2, 3], [1, 1, 2, 0, 2]]))
+    for directed, edges in ((True, "5"), (False, "4")):
+        embedded, _ = embed(points_of(space, 4), space, data, data.node_ids, umap=False, directed=directed)
+        page = show(render([subject_of("E2", embedded=embedded)]))
+        assert page.locator(".tile", has_text="edges").locator("b").inner_text() == edges

@@ -123,6 +123,16 @@ def test_calibration_is_told_as_the_results_have_it(blended):
     assert (f"with a temperature of {temperature:.2f}," in listing.about) is not blended
 
 
+@pytest.mark.parametrize(("task", "space", "shares"), [("links", "Q3,2", {50}), ("entailment", "M3", set(range(9, 20)))])
+def test_probabilities_are_told_with_the_share_of_links_that_they_were_fitted_to(task, space, shares):
+    tree = torch.tensor([[(k - 1) // 2 for k in range(1, 31)], list(range(1, 31))])
+    run = train(task, Data(edge_index=tree, num_nodes=31), space=space)
+    joined, not_joined = (run.answering.split[part].shape[1] for part in ("val", "val_negative"))
+    share = round(100 * joined / (joined + not_joined))
+    assert share in shares
+    assert f"linked in {share} % of cases, as in validation" in listings_of(run, 0)[0].about
+
+
 def test_large_graphs_are_told_of_instead_of_compared(linked, classified, monkeypatch):
     monkeypatch.setattr(listings, "MOST_NODES", 100)
     notices = []

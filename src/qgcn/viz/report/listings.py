@@ -68,8 +68,8 @@ def _missing_links(run: Run, shown: int, rows: int, progress: Progress) -> Listi
         "missing-links",
         "Links most probably missing",
         f"Pairs that the graph does not link and that {_who(run, several, shown)} most probable. {way}The probability is that "
-        "of a pair which is linked in one case of two, as in validation; among all pairs links are far rarer, so read it as a "
-        f"ranking. {_on_calibration(run)}",
+        f"of a pair which is linked in {100 * run.answering.base_rate:.0f} % of cases, as in validation; among all pairs links "
+        f"are far rarer, so read it as a ranking. {_on_calibration(run)}",
         _with_common_neighbours(run, table),
         nodes=("node", "other"),
         shares=_shares(table),

@@ -27,13 +27,16 @@
         h("h1", {}, one ? clip(subjects[0].name, 80) : `${subjects.length} runs side by side`)), toggle);
   }
 
+  // as they were given: an edge that leads both ways is two
+  const edgesOf = (graph) => graph.edges.shape[0] + (graph.ways ? decode(graph.ways).filter((way) => way === 3).length : 0);
+
   function overview(subject) {
     const score = subject.scores.find((each) => each.name === subject.metric), settings = subject.settings;
     const graph = subject.embedded, tile = (value, name) => h("div", { class: "tile" }, h("b", {}, value), h("span", {}, name));
     const tiles = [score ? tile(withSpread(score, seedsOf(subject), subject) + (isShare(score.name, subject) ? " %" : ""), titled(score.name, subject)) : null,
       settings.space ? tile(settings.space, "space") : null,
       graph ? tile(graph.names.length.toLocaleString("en"), "nodes") : null,
-      graph && graph.edges ? tile(graph.edges.shape[0].toLocaleString("en"), "edges") : null,
+      graph && graph.edges ? tile(edgesOf(graph).toLocaleString("en"), "edges") : null,
       graph && graph.space.curvatures.length === 1 && graph.space.curvatures[0] ? tile(graph.space.curvatures[0].toFixed(3).replace("-", "\u2212"), "curvature") : null];
     return [h("div", { class: "words" }, subject.words.map((text) => h("p", {}, text))), subject.notices.map((text) => h("p", { class: "notice", role: "note" }, text)), h("div", { class: "tiles" }, tiles)];
   }
