@@ -22,6 +22,20 @@ class Ordered:
         Raises:
             ValueError: The space has no such order.
         """
+        return self.seen_margin(self.as_seen(x), self.as_seen(y))
+
+    def as_seen(self, x: Tensor) -> Tensor:
+        """Return what :meth:`seen_margin` needs of points, whatever their pairs, shape ``(..., k)``: the points, if nothing else.
+
+        Raises:
+            ValueError: The space has no such order.
+        """
+        if not self.is_spacetime:
+            raise self._timeless()
+        return x
+
+    def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
+        """Return :meth:`light_margin` of points given by :meth:`as_seen`: for many pairs of few points."""
         raise self._timeless()
 
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:

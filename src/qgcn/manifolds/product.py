@@ -209,8 +209,8 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
         others = [part.family for part in self.parts if not part.is_static]
         return len(others) == len(self.parts) - 1 and set(others) <= {"flat", "hyperbolic", "spherical", "stereographic"}
 
-    def light_margin(self, x: Tensor, y: Tensor) -> Tensor:
-        time, space = self._interval(x, y)
+    def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
+        time, space = self._interval(a, b)
         return space - time
 
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:

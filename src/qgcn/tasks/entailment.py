@@ -96,7 +96,7 @@ class EntailmentPredictor(PairPredictor):
         weigh less than pairs. The logits are fitted to the margins beside it, and do not move the points.
         """
         pairs, ends, counts = targets
-        points = self.embed(x, graph)
+        points = self.cone.as_seen(self.embed(x, graph), self.space)  # once for each point, not for each pair
         above, below = (points.index_select(0, end) for end in pairs)
         others, sources = (points.index_select(0, end.flatten()).unflatten(0, end.shape) for end in ends)
         false = [
@@ -104,8 +104,8 @@ class EntailmentPredictor(PairPredictor):
             (sources, below.expand_as(sources)),
             (below.unsqueeze(0), above.unsqueeze(0)),
         ]
-        right = self.cone.margin(above, below, self.space)
-        wrong = torch.cat([self.cone.margin(a, b, self.space) for a, b in false])
+        right = self.cone.seen_margin(above, below, self.space)
+        wrong = torch.cat([self.cone.seen_margin(a, b, self.space) for a, b in false])
         counted = torch.cat((counts, torch.ones_like(counts), torch.ones_like(counts[:1])))  # what is drawn may be implied
         if self.log_sharpness is None:
             inside, outside = (right + self.gap).relu(), (self.gap - wrong).relu()
