@@ -137,10 +137,12 @@ class HyperbolicCone(Cone):
 
     def seen_margin(self, a: Tensor, b: Tensor, space: Space) -> Tensor:
         """Return the angle to the axis of the cone, less half its aperture."""
-        (aperture, near, axis), (far, other) = a.split((1, 1, a.shape[-1] - 2), -1), (b[..., 1:2], b[..., 2:])
-        along = (axis * other).sum(-1, keepdim=True)
-        ahead = (1 - near * near) * far * other - (1 - 2 * near * far * along + far * far) * near * axis  # of the geodesic at x
-        return angle_between(axis, unit_or_axis(ahead)) - aperture.squeeze(-1)
+        (aperture, near), (far,) = a[..., :2].split(1, -1), b[..., 1:2].split(1, -1)
+        turn = angle_between(a[..., 2:], b[..., 2:]).unsqueeze(-1)  # all lies in a plane
+        along, across = far * turn.cos(), far * turn.sin()
+        ahead = (1 - near * near) * along - (1 - 2 * near * along + far * far) * near  # direction of the geodesic at x
+        course = unit_or_axis(torch.cat((ahead, (1 - near * near) * across), dim=-1))
+        return angle_between(course, torch.eye(1, 2).to(course)[0]) - aperture.squeeze(-1)
 
 
 class ShadowCone(Cone):
