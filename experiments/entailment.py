@@ -35,8 +35,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "shadow H10": {"cone": "shadow", "space": "H{0}"},
 }
 """Cone and space by name; {0} stands for the dimension, {1} for one less."""
-TRIED = ((0.1, 0.03, 0.9), (0.05, 2.0, 0.99), (0.1, 0.1, 0.9), (0.1, 0.3, 0.9), (0.1, 1.0, 0.9), (0.03, 0.3, 0.9))
-"""Settings of the search, the same for every model: ``lr``, ``negative_weight``, ``adam_decay``; the first are the defaults."""
+TRIED = ((0.3, 0.1, 0.9), (0.3, 0.03, 0.9), (0.1, 0.03, 0.9), (0.05, 2.0, 0.99), (0.3, 0.5, 0.9), (1.0, 0.1, 0.9))
+"""Settings of the search, the same for every model: ``lr``, ``negative_weight``, ``adam_decay``; the third are the defaults."""
 
 
 def settings_of(model: str, dim: int, share: float, changes: dict[str, Any], device: str) -> dict[str, Any]:

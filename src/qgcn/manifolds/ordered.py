@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from qgcn import geometry
+from qgcn.kernels.cones import Rows
 
 __all__ = ["Ordered"]
 
@@ -37,6 +38,10 @@ class Ordered:
     def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
         """Return :meth:`light_margin` of points given by :meth:`as_seen`: for many pairs of few points."""
         raise self._timeless()
+
+    def light_rows(self, x: Tensor) -> Rows | None:
+        """Return what compiled code reads margins of light off; without time where a product has it from another factor."""
+        return None
 
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the longest time that passes between ``x`` and ``y``, shape ``(...)``; 0 where ``y`` is not in the future."""

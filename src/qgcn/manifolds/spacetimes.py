@@ -10,6 +10,7 @@ from torch import Tensor
 
 from qgcn import geometry
 from qgcn.kernels import Factor
+from qgcn.kernels.cones import Rows
 from qgcn.manifolds.base import Family, Space, check_dim
 from qgcn.manifolds.flat import Euclidean
 from qgcn.manifolds.quadric import PseudoHyperboloid, Quadric
@@ -141,6 +142,9 @@ class DeSitter(Quadric):
     def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
         return geometry.ball_margin(a, b, beta=self.beta)
 
+    def light_rows(self, x: Tensor) -> Rows:
+        return Rows("ball", self.as_seen(x), self._unit_length(x))
+
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
         self._check(x=x, y=y)
         return geometry.de_sitter_time(x, y, beta=self.beta)
@@ -225,6 +229,9 @@ class AntiDeSitter(Space):
 
     def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
         return geometry.sky_margin(a, b, beta=self.beta)
+
+    def light_rows(self, x: Tensor) -> Rows:
+        return Rows("arc", self.as_seen(x), self._unit_length(x))
 
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
         self._check(x=x, y=y)

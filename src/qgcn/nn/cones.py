@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from qgcn.geometry.causality import angle_between
+from qgcn.kernels.cones import Rows
 from qgcn.manifolds import Space
 from qgcn.numerics import safe_norm, unit_or_axis
 
@@ -54,6 +55,10 @@ class Cone(nn.Module, ABC):
     def seen_margin(self, a: Tensor, b: Tensor, space: Space) -> Tensor:
         """Return :meth:`margin` of points given by :meth:`as_seen`: for many pairs of few points."""
 
+    @abstractmethod
+    def rows(self, x: Tensor, space: Space) -> Rows | None:
+        """Return what compiled code reads margins off; nothing if it knows no such margins."""
+
     def forward(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
         """Return the logits of pairs."""
         return self.logits(self.margin(x, y, space))
@@ -85,6 +90,10 @@ class LightCone(Cone):
         """Return the margin of light."""
         return space.seen_margin(a, b)
 
+    def rows(self, x: Tensor, space: Space) -> Rows | None:
+        """Return the rows of the spacetime."""
+        return space.light_rows(x)
+
 
 class OrderCone(Cone):
     r"""The order of coordinates: :math:`m = |\max(0, x - y)|^2`, zero where no coordinate of ``y`` is smaller.
@@ -106,6 +115,10 @@ class OrderCone(Cone):
     def seen_margin(self, a: Tensor, b: Tensor, space: Space) -> Tensor:
         """Return the square of what is missing."""
         return (a - b).relu().square().sum(-1)
+
+    def rows(self, x: Tensor, space: Space) -> Rows:
+        """Return coordinates without their signs."""
+        return Rows("order", self.as_seen(x, space))
 
 
 class HyperbolicCone(Cone):
@@ -144,6 +157,10 @@ class HyperbolicCone(Cone):
         course = unit_or_axis(torch.cat((ahead, (1 - near * near) * across), dim=-1))
         return angle_between(course, torch.eye(1, 2).to(course)[0]) - aperture.squeeze(-1)
 
+    def rows(self, x: Tensor, space: Space) -> Rows:
+        """Return apertures, norms and directions."""
+        return Rows("cone", self.as_seen(x, space))
+
 
 class ShadowCone(Cone):
     r"""Shadows of balls under light that falls from a point at infinity, in the half-space model of hyperbolic space.
@@ -174,6 +191,10 @@ class ShadowCone(Cone):
         """Return the logarithm of the reach of one shadow over the radius of the other."""
         reach = safe_norm(a[..., 1:] - b[..., 1:]) + b[..., :1]
         return (reach / a[..., :1]).log().squeeze(-1)
+
+    def rows(self, x: Tensor, space: Space) -> Rows:
+        """Return radii and places of shadows."""
+        return Rows("shadow", self.as_seen(x, space))
 
 
 def _beta(space: Space, like: Tensor) -> Tensor:
