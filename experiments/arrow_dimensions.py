@@ -5,7 +5,7 @@
 
 Every space of 2 to 32 free dimensions is trained with default settings by the joint decoder and by the interval, on published
 splits; of both decoders, the one with the better mean ROC AUC on validation counts. Each training is a line of
-``results/arrow-dimensions.jsonl``; what is there is not computed again. One split is finished before the next begins, and no
+``results/arrow-dimensions.jsonl``; what is there is not computed again. One split of all data is finished before the next begins, and no
 training begins after the limit.
 """
 
@@ -50,7 +50,7 @@ def cases(data: list[str]) -> list[Line]:
     """Return everything to train, split by split; two names of one space are one case."""
     found = {}
     kinds = [*product(SPACES, DECODERS), PRODUCT]
-    for fold, dim, (space, decoder), name in product(FOLDS, DIMS, kinds, data):
+    for fold, name, dim, (space, decoder) in product(FOLDS, data, DIMS, kinds):
         case = {"data": name, "space": named(space, dim), "dim": dim, "decoder": decoder, "fold": fold}
         found[key_of(case)] = case
     return list(found.values())

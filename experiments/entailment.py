@@ -35,7 +35,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "shadow H10": {"cone": "shadow", "space": "H{0}"},
 }
 """Cone and space by name; {0} stands for the dimension, {1} for one less."""
-TRIED = ((0.3, 0.1, 0.9), (0.3, 0.03, 0.9), (0.1, 0.03, 0.9), (0.05, 2.0, 0.99), (0.3, 0.5, 0.9), (1.0, 0.1, 0.9))
+TRIED = ((0.1, 0.1, 0.9), (0.05, 2.0, 0.99), (0.1, 0.03, 0.9), (0.1, 0.5, 0.9))
 """Settings of the search, the same for every model: ``lr``, ``negative_weight``, ``adam_decay``; the third are the defaults."""
 
 

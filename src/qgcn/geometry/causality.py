@@ -286,7 +286,7 @@ def de_sitter_margin(x: Tensor, y: Tensor, *, beta: Tensor | float) -> Tensor:
 
 
 def de_sitter_ball(x: Tensor, *, beta: Tensor | float) -> Tensor:
-    r"""Return the radius :math:`\varrho` of the balls of points and their centre on the sphere of space, ``(radius, unit vector)``.
+    r"""Return the radius :math:`\varrho` of balls and their centre on the sphere of space, ``(radius, unit vector)``.
 
     What :func:`ball_margin` needs of a point, whatever the pair; shape ``(..., d)``. Arguments as for :func:`de_sitter_margin`.
     """

@@ -26,7 +26,7 @@ class Ordered:
         return self.seen_margin(self.as_seen(x), self.as_seen(y))
 
     def as_seen(self, x: Tensor) -> Tensor:
-        """Return what :meth:`seen_margin` needs of points, whatever their pairs, shape ``(..., k)``: the points, if nothing else.
+        """Return what :meth:`seen_margin` needs of points, whatever their pairs, shape ``(..., k)``: here the points.
 
         Raises:
             ValueError: The space has no such order.

@@ -48,7 +48,7 @@ class Cone(nn.Module, ABC):
         return self.seen_margin(self.as_seen(x, space), self.as_seen(y, space), space)
 
     def as_seen(self, x: Tensor, space: Space) -> Tensor:
-        """Return what :meth:`seen_margin` needs of points, whatever their pairs, shape ``(..., k)``: the points, if nothing else."""
+        """Return what :meth:`seen_margin` needs of points, whatever their pairs, shape ``(..., k)``: here the points."""
         return x
 
     @abstractmethod
@@ -139,7 +139,7 @@ class HyperbolicCone(Cone):
         return space.kind == "H"
 
     def as_seen(self, x: Tensor, space: Space) -> Tensor:
-        """Return half the apertures of the cones, the norms of points in the ball, and their directions, shape ``(..., d + 2)``."""
+        """Return half the apertures of cones, the norms of points in the ball, and directions, shape ``(..., d + 2)``."""
         a = _ball(x, _beta(space, x))
         size = (a * a).sum(-1, keepdim=True)
         norm = safe_norm(a)
@@ -155,7 +155,8 @@ class HyperbolicCone(Cone):
         along, across = far * turn.cos(), far * turn.sin()
         ahead = (1 - near * near) * along - (1 - 2 * near * along + far * far) * near  # direction of the geodesic at x
         course = unit_or_axis(torch.cat((ahead, (1 - near * near) * across), dim=-1))
-        return angle_between(course, torch.eye(1, 2).to(course)[0]) - aperture.squeeze(-1)
+        angle: Tensor = angle_between(course, torch.eye(1, 2).to(course)[0])
+        return angle - aperture.squeeze(-1)
 
     def rows(self, x: Tensor, space: Space) -> Rows:
         """Return apertures, norms and directions."""

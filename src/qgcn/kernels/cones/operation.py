@@ -64,7 +64,7 @@ class _Entailed(torch.autograd.Function):
     def forward(ctx: Any, values: Tensor, *given: Any) -> Tensor:
         learned, (root, kind, pairs, ends, counted, weight) = given[:3], given[3:]
         count, negatives = pairs.shape[1], (2 * ends.shape[1] + 1) * pairs.shape[1]
-        rule = torch.stack(learned).tolist() + [1 / count, weight / negatives, 1 / negatives]
+        rule = [*torch.stack(learned).tolist(), 1 / count, weight / negatives, 1 / negatives]
         found = cpu.objective(values.detach(), kind, float(root), pairs, ends, counted, torch.tensor(rule, dtype=torch.float32))
         ctx.curved = isinstance(root, Tensor)
         ctx.save_for_backward(found[0], found[1].to(values.dtype))
