@@ -168,6 +168,9 @@ def embed(
             layouts = _layouts(points, space, progress)
         except ImportError as error:
             notices.append(f"{error}, then write the report again.")
+    for column in columns:
+        if column.name == "time":
+            layouts["time"] = projections.beside_time(points, space, column.values)
     precision, scores = None, list(quality or [])
     if edges is not None and edges.shape[1] and len(points) > 1:
         progress("how well neighbours are nearest points")
