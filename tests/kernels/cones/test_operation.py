@@ -6,7 +6,7 @@ import torch
 from cases import generator
 from qgcn import parse_space
 from qgcn.kernels import use_backend
-from qgcn.kernels.cones import KINDS, among, cpu, entailed
+from qgcn.kernels.cones import KINDS, among, cpu
 from qgcn.nn import Adjacency, cone
 from qgcn.tasks import Config
 from qgcn.tasks.entailment import EntailmentPredictor
@@ -94,35 +94,6 @@ def test_coincident_points_have_finite_gradients(name, home, kind):
     value.backward()
     assert bool(value.isfinite())
     assert all(bool(each.grad.isfinite().all()) for each in made.parameters() if each.grad is not None)
-
-
-@needs_compiler
-def test_threads_share_the_pairs():
-    given = targets(3000, 2)
-    rows = torch.randn(40, 10, generator=generator(3))
-    rule = torch.tensor([1.5, 2.0, 0.3, 1 / 3000, 1 / 6000, 1 / 6000])
-    threads, results = torch.get_num_threads(), []
-    try:
-        for count in (1, 3):
-            torch.set_num_threads(count)
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(cpu, "threads_for", lambda _, count=count: count)
-                results.append(cpu.objective(rows, "straight", 1.0, *given, rule))
-    finally:
-        torch.set_num_threads(threads)
-    for one, three in zip(*results, strict=True):
-        torch.testing.assert_close(one.float(), three.float(), rtol=1e-4, atol=1e-6)
-
-
-@needs_compiler
-def test_ends_that_are_no_nodes_are_refused():
-    made = predictor("light", "M10", 0.1)
-    pairs, ends, counted = targets()
-    rows = made.cone.rows(made.encoder(None, None), made.space)
-    learned = [torch.tensor(1.0)] * 3
-    ends[1, 2, 3] = 40
-    with pytest.raises(ValueError, match=r"ends of pairs must lie in \[0, 40\), got 0 to 40"):
-        entailed(rows, (pairs, ends, counted), learned, 0.1)
 
 
 @pytest.mark.parametrize("path", ["native", "eager"])

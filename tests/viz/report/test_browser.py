@@ -129,7 +129,8 @@ HEADS = """() => {
     let last = null;
     context.moveTo = function (x, y) { last = [x, y]; moveTo.call(this, x, y); };
     context.fill = function (...given) { if (last) heads.push(last); last = null; fill.apply(this, given); };
-    drawArrows(document.createElement("canvas").getContext("2d"), qgcn.explorer);
+    context.stroke = ((stroke) => function (...given) { last = null; stroke.apply(this, given); })(context.stroke);
+    qgcn.explorer.stage.drawNow();
     Object.assign(context, { moveTo, fill });
     return heads;
 }"""

@@ -162,15 +162,12 @@ def embed(
         data = None
     if len(points) == 0:
         return None, notices
-    layouts: dict[str, Floats] = {}
+    layouts = {each.name: projections.beside_time(points, space, each.values) for each in columns if each.name == "time"}
     if umap and len(points) >= FEWEST_NODES:
         try:
-            layouts = _layouts(points, space, progress)
+            layouts |= _layouts(points, space, progress)
         except ImportError as error:
             notices.append(f"{error}, then write the report again.")
-    for column in columns:
-        if column.name == "time":
-            layouts["time"] = projections.beside_time(points, space, column.values)
     precision, scores = None, list(quality or [])
     if edges is not None and edges.shape[1] and len(points) > 1:
         progress("how well neighbours are nearest points")

@@ -37,7 +37,7 @@ class Explorer {
     this.stage = new Stage(this.frame, "The embedding");
     this.stage.paint = (context) => this.paintBelow(context);
     this.stage.write = (context) => this.writeAbove(context);
-    this.stage.marked = () => this.selected >= 0;
+    this.stage.marked = () => this.selected >= 0 || Arrows.shown(this);
     if (!this.stage.gl) this.frame.append(h("p", { class: "notice nogl" }, "This browser offers no WebGL 2, so points cannot be drawn here. Search, neighbours and the rest of the report work."));
     this.listen();
   }
@@ -184,7 +184,8 @@ class Explorer {
       context.stroke();
       return [x, y];
     };
-    drawArrows(context, this);
+    Arrows.draw(context, this);
+    if (this.selected < 0) return;
     Explained.draw(context, this);
     for (const { node } of this.around.nearest) ring(node, ink.warm, 1.6, size * 0.75 + 3);
     for (const { node } of this.around.neighbours) ring(node, ink.accent, 1.6, size * 0.75 + 1);

@@ -84,33 +84,34 @@ function plane(raw, axes) {
 }
 
 // Heads of the arrows of directed edges, on straight lines.
-function drawArrows(context, explorer) {
-  const { stage, graph, ink } = explorer, wanted = explorer.edges.value, size = stage.pointSize();
-  if (!stage.scene.straight || !graph.ways || wanted === "none" || graph.edges.length > 2 * MOST_ARROWS) return;
-  const { left, right, top, bottom } = stage.box();
-  context.save();
-  context.beginPath();
-  context.rect(left, top, right - left, bottom - top);
-  context.clip();
-  graph.ways.forEach((way, k) => {
-    const ends = [graph.edges[2 * k], graph.edges[2 * k + 1]], chosen = ends.includes(explorer.selected);
-    if (wanted === "selected" && !chosen) return;
-    context.fillStyle = chosen ? ink.accent : ink.faint;
-    for (const forth of [1, 2]) {
-      if (!(way & forth)) continue;
-      const [a, b] = (forth === 1 ? ends : [ends[1], ends[0]]).map((node) => stage.screenOf(node));
-      const length = Math.hypot(b[0] - a[0], b[1] - a[1]);
-      if (length < 2 * size + 6) continue;
-      const [dx, dy] = [(b[0] - a[0]) / length, (b[1] - a[1]) / length], x = b[0] - dx * (size / 2 + 2), y = b[1] - dy * (size / 2 + 2), head = 7;
-      context.beginPath();
-      context.moveTo(x, y);
-      context.lineTo(x - head * dx + 0.45 * head * dy, y - head * dy - 0.45 * head * dx);
-      context.lineTo(x - head * dx - 0.45 * head * dy, y - head * dy + 0.45 * head * dx);
-      context.fill();
-    }
-  });
-  context.restore();
-}
+const Arrows = {
+  shown: ({ stage, graph, edges }) => Boolean(stage.scene && stage.scene.straight && graph.ways && edges.value !== "none" && graph.ways.length <= MOST_ARROWS),
+  draw(context, explorer) {
+    const { stage, graph, ink, selected } = explorer, wanted = explorer.edges.value, size = stage.pointSize(), head = 7;
+    if (!Arrows.shown(explorer)) return;
+    const { left, right, top, bottom } = stage.box();
+    context.save();
+    context.beginPath();
+    context.rect(left, top, right - left, bottom - top);
+    context.clip();
+    graph.ways.forEach((way, k) => {
+      const ends = [graph.edges[2 * k], graph.edges[2 * k + 1]], chosen = ends.includes(selected);
+      if (wanted === "selected" && !chosen) return;
+      context.fillStyle = chosen ? ink.accent : ink.faint;
+      for (const [bit, source, target] of [[1, ends[0], ends[1]], [2, ends[1], ends[0]]]) {
+        const [ax, ay] = stage.screenOf(source), [bx, by] = stage.screenOf(target), length = Math.hypot(bx - ax, by - ay);
+        if (!(way & bit) || length < 2 * size + 6) continue;
+        const dx = (bx - ax) / length, dy = (by - ay) / length, x = bx - dx * (size / 2 + 2), y = by - dy * (size / 2 + 2);
+        context.beginPath();
+        context.moveTo(x, y);
+        context.lineTo(x - head * (dx - 0.45 * dy), y - head * (dy + 0.45 * dx));
+        context.lineTo(x - head * (dx + 0.45 * dy), y - head * (dy - 0.45 * dx));
+        context.fill();
+      }
+    });
+    context.restore();
+  },
+};
 
 function exactWords(view) {
   if (view.shape === "plane") return `Across: ${view.axes[0]}. Up: ${view.axes[1]}.`;
@@ -119,7 +120,7 @@ function exactWords(view) {
 }
 
 const VIEWS = {
-  time: { title: "Time", about: (space, embedded) => `Time runs upwards${embedded.ways ? ": what points at others stands below, what is pointed at above, and an arrow that leads down goes against time" : ""}. Across: where points of ${space} differ most, apart from time.` },
+  time: { title: "Time", about: (space, embedded) => `Time runs upwards${embedded.ways ? ": edges that lead from earlier to later nodes point up" : ""}. Across: where points of ${space} differ most, apart from time.` },
   sphere: { title: "Sphere", about: (space) => `UMAP\u2019s layout on a sphere, from the nearest neighbours in ${space} by its own distance. What is near matters, not which way is up.` },
   hyperboloid: { title: "Hyperboloid", about: (space) => `UMAP\u2019s layout in hyperbolic space, from the nearest neighbours in ${space} by its own distance, as a bowl in three dimensions. Rings are equal steps outward.` },
   disk: { title: "Poincar\u00e9 disk", about: (space) => `The same layout in the Poincar\u00e9 disk: the rim is infinitely far away, rings are one unit apart. Dragging moves you through hyperbolic space.` },
