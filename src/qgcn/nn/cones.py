@@ -155,8 +155,8 @@ class HyperbolicCone(Cone):
         along, across = far * turn.cos(), far * turn.sin()
         ahead = (1 - near * near) * along - (1 - 2 * near * along + far * far) * near  # direction of the geodesic at x
         course = unit_or_axis(torch.cat((ahead, (1 - near * near) * across), dim=-1))
-        angle: Tensor = angle_between(course, torch.eye(1, 2).to(course)[0])
-        return angle - aperture.squeeze(-1)
+        margin: Tensor = angle_between(course, torch.eye(1, 2).to(course)[0]) - aperture.squeeze(-1)
+        return margin
 
     def rows(self, x: Tensor, space: Space) -> Rows:
         """Return apertures, norms and directions."""
