@@ -260,11 +260,6 @@ def links_that_point(data: str) -> str:
     return printed(lambda: directed.table(lines, data, stage))
 
 
-def arrow_table(data: str) -> str:
-    """Return the scores of directed links by space and number of dimensions."""
-    return printed(lambda: arrow_dimensions.table(lines_of("arrow-dimensions"), data))
-
-
 def tables() -> dict[str, Callable[[], str]]:
     """Return what renders each table, by name."""
     store = Store(RESULTS, FILES)
@@ -284,7 +279,7 @@ def tables() -> dict[str, Callable[[], str]]:
     found["dimensions"] = lambda: printed(lambda: dimensions.table(lines_of("dimensions")))
     found["entailment"] = lambda: printed(lambda: entailment.table(lines_of("entailment")))
     found["entailment-searched"] = lambda: printed(lambda: entailment.searched_table(lines_of("entailment")))
-    found |= {f"arrow-dimensions-{data}": partial(arrow_table, data) for data in arrow_dimensions.DATA}
+    found["arrow-dimensions"] = lambda: printed(lambda: arrow_dimensions.table(lines_of("arrow-dimensions"), "citeseer-directed"))
     found["entailment-first"] = lambda: printed(lambda: entailment.first_table(lines_of("entailment-first")))
     found |= {f"directed-{data}": partial(links_that_point, data) for data in directed.DATA}
     found |= {f"defaults-{task}": partial(defaults, task) for task in ("links", "classification", "reconstruction")}
