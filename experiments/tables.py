@@ -279,7 +279,9 @@ def tables() -> dict[str, Callable[[], str]]:
     found["dimensions"] = lambda: printed(lambda: dimensions.table(lines_of("dimensions")))
     found["entailment"] = lambda: printed(lambda: entailment.table(lines_of("entailment")))
     found["entailment-searched"] = lambda: printed(lambda: entailment.searched_table(lines_of("entailment")))
-    found["arrow-dimensions"] = lambda: printed(lambda: arrow_dimensions.table(lines_of("arrow-dimensions"), "citeseer-directed"))
+    found["arrow-dimensions"] = lambda: printed(
+        lambda: arrow_dimensions.table(lines_of("arrow-dimensions"), "citeseer-directed")
+    )
     found["entailment-first"] = lambda: printed(lambda: entailment.first_table(lines_of("entailment-first")))
     found |= {f"directed-{data}": partial(links_that_point, data) for data in directed.DATA}
     found |= {f"defaults-{task}": partial(defaults, task) for task in ("links", "classification", "reconstruction")}
