@@ -1,15 +1,17 @@
 """WordNet's closure read off cones: which space and which cone tell ancestors from other nodes, by the settings that suit each.
 
     QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py tune --epochs 600
-    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 200 --dims 10 --shares 0.1 0.25
-    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 600 --dims 5 --shares 0 --models "light M10"
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 200 --dims 10 --shares 0.1
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 1500 --dims 10 --shares 0
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py alike --epochs 1500 --dims 10 --shares 0
     QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 800 --few --models "light M10"
     python experiments/entailment.py table
 
 ``tune`` tries settings of every model in 10 dimensions without implied pairs; ``final`` trains each model with the settings
 whose F1 on validation was best, for every share of implied pairs, in 10 and in 5 dimensions; with ``--few``, with the default
-settings. Each case is a line of ``results/entailment.jsonl`` with its settings, F1 on validation and scores on test; what is
-there is not computed again. No new case begins after the limit. The threshold of the test is that of validation.
+settings; ``alike`` trains each model with the settings of ``light M10``. Each case is a line of ``results/entailment.jsonl``
+with its settings, F1 on validation and scores on test; what is there is not computed again. No new case begins after the limit. The
+threshold of the test is that of validation.
 """
 
 import argparse
@@ -108,7 +110,7 @@ def cases_of(asked: argparse.Namespace, lines: list[dict[str, Any]]) -> list[dic
                 found.append((number, {"model": model, "dim": 10, "share": 0.0, "seed": 0, "changes": changes}))
     else:
         for model, dim, share, seed in product(asked.models, asked.dims, asked.shares, range(asked.seeds)):
-            changes = {} if asked.few else best_changes(lines, model)
+            changes = {} if asked.few else best_changes(lines, "light M10" if asked.stage == "alike" else model)
             if changes is not None:
                 longer = {"epochs": asked.epochs, "eval_every": max(1, asked.epochs // 10)}
                 changes = changes | longer | ({} if asked.spare == "implied" else {"spare": asked.spare})
@@ -140,14 +142,18 @@ def searched_table(lines: list[dict[str, Any]]) -> None:
     """Print the F1 on test, in per cent, of every model with the settings that validation chose, best first."""
     tried = {model: [line for line in lines if line["stage"] == "tune" and line["model"] == model] for model in MODELS}
     best = {model: max(held, key=lambda line: line.get("val", 0)) for model, held in tried.items() if held}
-    print("| cone and space | negative weight | learning rate | decay | 0 %, search | 0 % | 10 % | 25 % | 0 %, 5 dimensions |")
-    print("| --- |" + " ---: |" * 8)
+    print("| cone and space | negative weight | learning rate | decay | 0 %, search | 0 % | 0 %, as M10 | 10 % |")
+    print("| --- |" + " ---: |" * 7)
     for model, line in sorted(best.items(), key=lambda row: -row[1]["val"]):
-        cells = {}
+        cells: dict[Any, float] = {}
         for other in lines:
-            if other["stage"] == "final" and other["model"] == model and _same(other["changes"], line["changes"]):
-                cells.setdefault((other["dim"], other["share"]), other["test"]["f1"])
-        columns = [*((10, share) for share in SHARES), (5, 0.0)]
+            if other["model"] != model or other["dim"] != 10:
+                continue
+            if other["stage"] == "final" and _same(other["changes"], line["changes"]):
+                cells[other["share"]] = other["test"]["f1"]
+            if other["stage"] in ("final", "alike") and _same(other["changes"], best["light M10"]["changes"]):
+                cells.setdefault(("alike", other["share"]), other["test"]["f1"])
+        columns = [0.0, ("alike", 0.0), 0.1]
         shown = [f"{100 * cells[each]:.1f}" if each in cells else "" for each in columns]
         chosen = [f"{line['changes'][name]:g}" for name in ("negative_weight", "lr", "adam_decay")]
         chosen.append(f"{100 * line['test']['f1']:.1f}")
@@ -170,7 +176,7 @@ def first_table(lines: list[dict[str, Any]]) -> None:
 def main() -> None:
     """Measure what is asked for and not known yet, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=["tune", "final", "table"])
+    parser.add_argument("stage", choices=["tune", "final", "alike", "table"])
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--dims", nargs="+", type=int, default=[10, 5])
     parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES))
