@@ -10,8 +10,8 @@
 ``tune`` tries settings of every model in 10 dimensions without implied pairs; ``final`` trains each model with the settings
 whose F1 on validation was best, for every share of implied pairs, in 10 and in 5 dimensions; with ``--few``, with the default
 settings; ``alike`` trains each model with the settings of ``light M10``. Each case is a line of ``results/entailment.jsonl``
-with its settings, F1 on validation and scores on test; what is there is not computed again. No new case begins after the limit. The
-threshold of the test is that of validation.
+with its settings, F1 on validation and scores on test; what is there is not computed again. No new case begins after the
+limit. The threshold of the test is that of validation.
 """
 
 import argparse
@@ -36,7 +36,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "shadow H10": {"cone": "shadow", "space": "H{0}"},
 }
 """Cone and space by name; {0} stands for the dimension, {1} for one less."""
-TRIED = ((0.1, 0.1, 0.9), (0.05, 2.0, 0.99), (0.1, 0.03, 0.9), (0.1, 0.5, 0.9))
+TRIED = ((0.1, 0.1, 0.9), (0.05, 2.0, 0.99), (0.1, 0.03, 0.9), (0.1, 2.0, 0.99))
 """Settings of the search, the same for every model: ``lr``, ``negative_weight``, ``adam_decay``; the third are the defaults."""
 
 
