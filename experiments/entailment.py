@@ -1,16 +1,17 @@
 """WordNet's closure read off cones: which space and which cone tell ancestors from other nodes, by the settings that suit each.
 
-    QGCN_DATA=... python experiments/entailment.py tune --device cuda --jobs 8 --limit 120
-    QGCN_DATA=... python experiments/entailment.py final --device cuda --jobs 8 --limit 150
-    QGCN_DATA=... python experiments/entailment.py tune --device cpu --epochs 4 --models "light M10" --few --out /tmp/few.jsonl
-    QGCN_DATA=... python experiments/entailment.py final --device cpu --epochs 800 --few --models "light M10" "hyperbolic H10"
-    QGCN_DATA=... python experiments/entailment.py final --device cpu --epochs 800 --few --models "light M10" --spare trained
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py tune --epochs 600
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 200 --dims 10 --shares 0.1
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 1500 --dims 10 --shares 0
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py alike --epochs 1500 --dims 10 --shares 0
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 800 --few --models "light M10"
     python experiments/entailment.py table
 
 ``tune`` tries settings of every model in 10 dimensions without implied pairs; ``final`` trains each model with the settings
-whose F1 on validation was best, for every share of implied pairs, in 10 and in 5 dimensions. Each case is a line of
-``results/entailment.jsonl`` with its settings, F1 on validation and scores on test; what is there is not computed again. No new
-case begins after the limit. The threshold of the test is that of validation.
+whose F1 on validation was best, for every share of implied pairs, in 10 and in 5 dimensions; with ``--few``, with the default
+settings; ``alike`` trains each model with the settings of ``light M10``. Each case is a line of ``results/entailment.jsonl``
+with its settings, F1 on validation and scores on test; what is there is not computed again. No new case begins after the
+limit. The threshold of the test is that of validation.
 """
 
 import argparse
@@ -35,9 +36,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "shadow H10": {"cone": "shadow", "space": "H{0}"},
 }
 """Cone and space by name; {0} stands for the dimension, {1} for one less."""
-EXTRA: tuple[dict[str, Any], ...] = ({"spare": "trained"}, {"compose": True}, {"objective": "hinge", "negative_weight": 0.1})
-"""Further settings of flat spacetime, the first two of which are there to compare, and never chosen."""
-CURVED = ("light M1xH9", "light dS10", "light AdS10", "light M1xS9")
+TRIED = ((0.1, 0.1, 0.9), (0.05, 2.0, 0.99), (0.1, 0.03, 0.9), (0.1, 2.0, 0.99))
+"""Settings of the search, the same for every model: ``lr``, ``negative_weight``, ``adam_decay``; the third are the defaults."""
 
 
 def settings_of(model: str, dim: int, share: float, changes: dict[str, Any], device: str) -> dict[str, Any]:
@@ -47,18 +47,10 @@ def settings_of(model: str, dim: int, share: float, changes: dict[str, Any], dev
     return named | {"share": share, "device": device, "yardsticks": False} | changes
 
 
-def grid(model: str, epochs: int, few: bool) -> list[dict[str, Any]]:
+def grid(epochs: int) -> list[dict[str, Any]]:
     """Return the settings that are tried."""
-    base = {"epochs": epochs, "eval_every": max(1, epochs // 10)}
-    if few:
-        return [base]
-    tried = [(0.1, 0.03, 0.9), (0.1, 0.3, 0.9), (0.05, 2.0, 0.99), (0.1, 0.01, 0.9), (0.1, 0.1, 0.9), (0.05, 0.03, 0.9)]
-    found = [base | {"lr": lr, "negative_weight": weight, "adam_decay": decay} for lr, weight, decay in tried]
-    if model == "light M10":
-        found[3:3] = [base | change for change in EXTRA]
-    if model in CURVED:
-        found += [base | {"beta": beta, "curvature_lr": 0.01} for beta in (-0.1, -10.0)]
-    return found
+    base = {"epochs": epochs, "eval_every": max(1, epochs // 4)}
+    return [base | {"lr": lr, "negative_weight": weight, "adam_decay": decay} for lr, weight, decay in TRIED]
 
 
 def key_of(case: dict[str, Any]) -> str:
@@ -106,7 +98,6 @@ def _data() -> Any:
 def best_changes(lines: list[dict[str, Any]], model: str) -> dict[str, Any] | None:
     """Return the settings of a model with the best F1 on validation."""
     tried = [line for line in lines if line["stage"] == "tune" and line["model"] == model and "val" in line]
-    tried = [line for line in tried if not {"compose", "spare"} & set(line["changes"])]
     return max(tried, key=lambda line: float(line["val"]))["changes"] if tried else None
 
 
@@ -115,11 +106,11 @@ def cases_of(asked: argparse.Namespace, lines: list[dict[str, Any]]) -> list[dic
     found = []
     if asked.stage == "tune":
         for model in asked.models:
-            for number, changes in enumerate(grid(model, asked.epochs, asked.few)):
+            for number, changes in enumerate(grid(asked.epochs)):
                 found.append((number, {"model": model, "dim": 10, "share": 0.0, "seed": 0, "changes": changes}))
     else:
         for model, dim, share, seed in product(asked.models, asked.dims, asked.shares, range(asked.seeds)):
-            changes = {} if asked.few else best_changes(lines, model)
+            changes = {} if asked.few else best_changes(lines, "light M10" if asked.stage == "alike" else model)
             if changes is not None:
                 longer = {"epochs": asked.epochs, "eval_every": max(1, asked.epochs // 10)}
                 changes = changes | longer | ({} if asked.spare == "implied" else {"spare": asked.spare})
@@ -129,18 +120,49 @@ def cases_of(asked: argparse.Namespace, lines: list[dict[str, Any]]) -> list[dic
 
 
 def table(lines: list[dict[str, Any]]) -> None:
-    """Print the F1 on test, in per cent, one row for each model, dimension and what is spared as a negative."""
+    """Print the F1 on test of default settings, in per cent, by model, dimension and what is never a negative."""
     cells: dict[tuple[Any, ...], dict[float, list[float]]] = {}
     for line in lines:
-        if line["stage"] == "final" and "test" in line:
+        if line["stage"] == "final" and "test" in line and "lr" not in line["changes"]:
             key = (-line["dim"], line["model"], line["changes"].get("spare", "implied"), line["changes"]["epochs"])
             cells.setdefault(key, {}).setdefault(line["share"], []).append(100 * line["test"]["f1"])
     print("| cone and space | dimensions | never negative | epochs | 0 % | 10 % | 25 % |")
     print("| --- | ---: | --- | ---: | ---: | ---: | ---: |")
     for (dim, model, spare, epochs), row in sorted(cells.items()):
         shown = [f"{sum(row[share]) / len(row[share]):.1f}" if share in row else "" for share in SHARES]
-        kind, space = model.split()[0], MODELS[model]["space"].format(-dim, -dim - 1)
-        print(f"| `{kind}`, `{space}` | {-dim} | {spare} | {epochs:,} | {' | '.join(shown)} |")
+        print(f"| {named(model, -dim)} | {-dim} | {spare} | {epochs:,} | {' | '.join(shown)} |")
+
+
+def named(model: str, dim: int) -> str:
+    """Return the cone and the space of a model in so many dimensions."""
+    return f"`{model.split()[0]}`, `{MODELS[model]['space'].format(dim, dim - 1)}`"
+
+
+def searched_table(lines: list[dict[str, Any]]) -> None:
+    """Print the F1 on test, in per cent, of every model with the settings that validation chose, best first."""
+    tried = {model: [line for line in lines if line["stage"] == "tune" and line["model"] == model] for model in MODELS}
+    best = {model: max(held, key=lambda line: line.get("val", 0)) for model, held in tried.items() if held}
+    print("| cone and space | negative weight | learning rate | decay | 0 %, search | 0 % | 0 %, as M10 | 10 % |")
+    print("| --- |" + " ---: |" * 7)
+    for model, line in sorted(best.items(), key=lambda row: -row[1]["val"]):
+        cells: dict[Any, float] = {}
+        for other in lines:
+            if other["model"] != model or other["dim"] != 10:
+                continue
+            if other["stage"] == "final" and _same(other["changes"], line["changes"]):
+                cells[other["share"]] = other["test"]["f1"]
+            if other["stage"] in ("final", "alike") and _same(other["changes"], best["light M10"]["changes"]):
+                cells.setdefault(("alike", other["share"]), other["test"]["f1"])
+        columns = [0.0, ("alike", 0.0), 0.1]
+        shown = [f"{100 * cells[each]:.1f}" if each in cells else "" for each in columns]
+        chosen = [f"{line['changes'][name]:g}" for name in ("negative_weight", "lr", "adam_decay")]
+        chosen.append(f"{100 * line['test']['f1']:.1f}")
+        print(f"| {named(model, 10)} | {' | '.join(chosen + shown)} |")
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Tell whether settings are the same but for how long they are trained."""
+    return all(one.get(name) == other[name] for name in ("lr", "negative_weight", "adam_decay"))
 
 
 def first_table(lines: list[dict[str, Any]]) -> None:
@@ -148,14 +170,13 @@ def first_table(lines: list[dict[str, Any]]) -> None:
     tried = [line for line in lines if line["stage"].endswith("tune") and line["changes"]["lr"] == 0.05]
     print("| cone and space | F1, validation | F1, test |\n| --- | ---: | ---: |")
     for line in sorted(tried, key=lambda line: -float(line["val"])):
-        kind, space = line["model"].split()
-        print(f"| `{kind}`, `{space}` | {100 * line['val']:.1f} | {100 * line['test']['f1']:.1f} |")
+        print(f"| {named(line['model'], 10)} | {100 * line['val']:.1f} | {100 * line['test']['f1']:.1f} |")
 
 
 def main() -> None:
     """Measure what is asked for and not known yet, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=["tune", "final", "table"])
+    parser.add_argument("stage", choices=["tune", "final", "alike", "table"])
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--dims", nargs="+", type=int, default=[10, 5])
     parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES))
@@ -164,7 +185,7 @@ def main() -> None:
     parser.add_argument("--few", action="store_true", help="take the default settings, without a search")
     parser.add_argument("--spare", default="implied", choices=["implied", "trained"])
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--device", default="cuda", choices=["cpu", "cuda"])
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--limit", type=float, default=3600.0, help="seconds after which no case begins")
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
@@ -179,6 +200,7 @@ def main() -> None:
                     with asked.out.open("a") as file:
                         file.write(json.dumps(found) + "\n")
     table(lines)
+    searched_table(lines)
 
 
 if __name__ == "__main__":

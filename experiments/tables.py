@@ -21,6 +21,7 @@ from statistics import fmean
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import arrow_dimensions
 import batches
 import boundary
 import dimensions
@@ -277,6 +278,10 @@ def tables() -> dict[str, Callable[[], str]]:
     found["searched"] = lambda: printed(lambda: searched.table(lines_of("searched")))
     found["dimensions"] = lambda: printed(lambda: dimensions.table(lines_of("dimensions")))
     found["entailment"] = lambda: printed(lambda: entailment.table(lines_of("entailment")))
+    found["entailment-searched"] = lambda: printed(lambda: entailment.searched_table(lines_of("entailment")))
+    found["arrow-dimensions"] = lambda: printed(
+        lambda: arrow_dimensions.table(lines_of("arrow-dimensions"), "citeseer-directed")
+    )
     found["entailment-first"] = lambda: printed(lambda: entailment.first_table(lines_of("entailment-first")))
     found |= {f"directed-{data}": partial(links_that_point, data) for data in directed.DATA}
     found |= {f"defaults-{task}": partial(defaults, task) for task in ("links", "classification", "reconstruction")}

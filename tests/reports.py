@@ -27,8 +27,8 @@ def points_of(space, count, seed=0):
     return drawn.as_subclass(torch.Tensor).float()
 
 
-def subject_of(space_name="Q3,2", count=40, names=None, seed=0, **known):
-    """A report's subject without UMAP, whose layouts are drawn at random."""
+def subject_of(space_name="Q3,2", count=40, names=None, seed=0, directed=False, **known):
+    """A report's subject without UMAP, whose layouts are drawn at random; if directed, with a time of its nodes."""
     space = parse_space(space_name)
     points = points_of(space, count, seed)
     rng = np.random.default_rng(seed)
@@ -36,7 +36,8 @@ def subject_of(space_name="Q3,2", count=40, names=None, seed=0, **known):
     data = read_graph(torch.from_numpy(np.concatenate((ring, rng.integers(0, count, (2, count))), axis=1)), num_nodes=count)
     ids = np.array([*(names or []), *(f"node {k}" for k in range(len(names or []), count))], dtype=str)
     column = Column.of_categories("kind", np.arange(count) % 3, ["even", "odd", "<b>bold</b>"])
-    embedded, notices = embed(points, space, data, ids, extra=[column], umap=False)
+    extra = [column, *([Column("time", rng.normal(size=count))] if directed else [])]
+    embedded, notices = embed(points, space, data, ids, extra=extra, umap=False, directed=directed)
     plane = rng.normal(size=(count, 2))
     directions = rng.normal(size=(count, 3))
     embedded.layouts["sphere"] = directions / np.linalg.norm(directions, axis=1, keepdims=True)

@@ -26,7 +26,17 @@ def script(monkeypatch):
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     yield module
-    for name in ("batches", "boundary", "dimensions", "directed", "encoders", "frontier", "searched", "signature"):
+    for name in (
+        "arrow_dimensions",
+        "batches",
+        "boundary",
+        "dimensions",
+        "directed",
+        "encoders",
+        "frontier",
+        "searched",
+        "signature",
+    ):
         sys.modules.pop(name, None)
 
 

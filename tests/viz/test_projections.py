@@ -8,7 +8,7 @@ import torch
 from qgcn.kernels import nearest_neighbours
 from qgcn.manifolds import parse_space
 from qgcn.viz import projections
-from qgcn.viz.projections import disk_of, exact_view, umap_hyperboloid, umap_sphere
+from qgcn.viz.projections import beside_time, disk_of, exact_view, umap_hyperboloid, umap_sphere
 from reports import points_of
 
 
@@ -130,3 +130,15 @@ def test_exact_view_of_two_space_dimensions_holds_all_of_a_point():
     np.testing.assert_allclose(exact_view(2 * torch.tensor(x), space).coordinates, expected, atol=1e-6)
     plane = exact_view(torch.tensor([[math.cosh(1), 0.0, math.sinh(1)]]), parse_space("H2"))
     np.testing.assert_allclose(plane.coordinates, [[0, math.tanh(0.5), 0]], atol=1e-6)
+
+
+def test_beside_time_keeps_time_and_leaves_it_out_of_the_place():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(50, 3, generator=generator, dtype=torch.float64) * torch.tensor([5.0, 3.0, 0.1])
+    space = parse_space("M3")
+    found = beside_time(x, space, x[:, 0].numpy())
+    assert np.array_equal(found[:, 1], x[:, 0].numpy())
+    assert abs(np.corrcoef(found.T)[0, 1]) < 1e-9
+    assert abs(np.corrcoef(found[:, 0], x[:, 1].numpy())[0, 1]) > 0.95
+    still = beside_time(x, space, np.zeros(50))  # no time to leave out
+    assert abs(np.corrcoef(still[:, 0], x[:, 0].numpy())[0, 1]) > 0.95

@@ -8,9 +8,12 @@ returns the type it was given. ``beta`` is a negative number, a scalar tensor, o
 from qgcn.geometry.ambient import causal_type, check, flip_time, inner, magnitude, pole, square
 from qgcn.geometry.causality import (
     anti_de_sitter_margin,
+    anti_de_sitter_sky,
     anti_de_sitter_time,
+    ball_margin,
     causal_order,
     check_oriented,
+    de_sitter_ball,
     de_sitter_margin,
     de_sitter_time,
     flat_margin,
@@ -18,6 +21,7 @@ from qgcn.geometry.causality import (
     future_field,
     interval_time,
     roll_up,
+    sky_margin,
     time_sense,
     unroll,
 )
@@ -53,14 +57,17 @@ from qgcn.geometry.volume import log_volume, log_volume0, preimages0
 
 __all__ = [
     "anti_de_sitter_margin",
+    "anti_de_sitter_sky",
     "anti_de_sitter_time",
     "apply_isometry",
+    "ball_margin",
     "carried_share",
     "causal_order",
     "causal_type",
     "centroid",
     "check",
     "check_oriented",
+    "de_sitter_ball",
     "de_sitter_margin",
     "de_sitter_time",
     "definite_inner",
@@ -98,6 +105,7 @@ __all__ = [
     "roll_up",
     "sample",
     "signed_sqdist",
+    "sky_margin",
     "sphere_inverse",
     "sphere_projection",
     "sqdist",

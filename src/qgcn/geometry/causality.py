@@ -47,9 +47,12 @@ from qgcn.numerics import apart_or_zero, safe_norm, safe_sqrt
 __all__ = [
     "angle_between",
     "anti_de_sitter_margin",
+    "anti_de_sitter_sky",
     "anti_de_sitter_time",
+    "ball_margin",
     "causal_order",
     "check_oriented",
+    "de_sitter_ball",
     "de_sitter_margin",
     "de_sitter_time",
     "flat_margin",
@@ -57,6 +60,7 @@ __all__ = [
     "future_field",
     "interval_time",
     "roll_up",
+    "sky_margin",
     "time_sense",
     "unroll",
 ]
@@ -217,8 +221,24 @@ def anti_de_sitter_margin(p: Tensor, q: Tensor, *, beta: Tensor | float) -> Tens
         Shape ``(...)``.
     """
     check(1, p=p, q=q)
-    root = magnitude(beta, p).sqrt()
-    return (root * angle_between(_hemisphere(p, root), _hemisphere(q, root)).unsqueeze(-1)).squeeze(-1) - (q - p)[..., 0]
+    seen = (anti_de_sitter_sky(each, beta=beta) for each in (p, q))
+    return sky_margin(*seen, beta=beta)
+
+
+def anti_de_sitter_sky(p: Tensor, *, beta: Tensor | float) -> Tensor:
+    """Return the time of points and where light sees them, ``(time, unit vector)``, shape ``(..., s + 2)``.
+
+    What :func:`sky_margin` needs of a point, whatever the pair. Arguments as for :func:`anti_de_sitter_margin`.
+    """
+    check(1, p=p)
+    ends = torch.cat((magnitude(beta, p).sqrt().expand_as(p[..., :1]), p[..., 1:]), dim=-1)
+    return torch.cat((p[..., :1], ends / safe_norm(ends)), dim=-1)
+
+
+def sky_margin(a: Tensor, b: Tensor, *, beta: Tensor | float) -> Tensor:
+    """Return the margin of light between points given by :func:`anti_de_sitter_sky`, shape ``(...)``."""
+    root = magnitude(beta, a).sqrt()
+    return (root * angle_between(a[..., 1:], b[..., 1:]).unsqueeze(-1)).squeeze(-1) - (b[..., 0] - a[..., 0])
 
 
 def anti_de_sitter_time(p: Tensor, q: Tensor, *, beta: Tensor | float) -> Tensor:
@@ -239,12 +259,6 @@ def anti_de_sitter_time(p: Tensor, q: Tensor, *, beta: Tensor | float) -> Tensor
     square = -signed_sqdist(roll_up(p, beta=beta), roll_up(q, beta=beta), beta=beta, time_dim=2)
     time = safe_sqrt(torch.where(later & ~beyond & (square > 0), square, 0))
     return torch.where(later & beyond, torch.inf, time)
-
-
-def _hemisphere(p: Tensor, root: Tensor) -> Tensor:
-    """Return the unit vectors along ``(root, s)``: space as light sees it."""
-    ends = torch.cat((root.expand_as(p[..., :1]), p[..., 1:]), dim=-1)
-    return ends / safe_norm(ends)
 
 
 # --- de Sitter space ---------------------------------------------------------------------------------------------------
@@ -268,9 +282,24 @@ def de_sitter_margin(x: Tensor, y: Tensor, *, beta: Tensor | float) -> Tensor:
         Shape ``(...)``.
     """
     check(1, x=x, y=y)
-    root = magnitude(beta, x).sqrt()
-    (n, near), (m, far) = _ball(x, root), _ball(y, root)
-    ratio = (angle_between(n, m).unsqueeze(-1) + far) / near
+    return ball_margin(*(de_sitter_ball(each, beta=beta) for each in (x, y)), beta=beta)
+
+
+def de_sitter_ball(x: Tensor, *, beta: Tensor | float) -> Tensor:
+    r"""Return the radius :math:`\varrho` of balls and their centre on the sphere of space, ``(radius, unit vector)``.
+
+    What :func:`ball_margin` needs of a point, whatever the pair; shape ``(..., d)``. Arguments as for :func:`de_sitter_margin`.
+    """
+    check(1, x=x)
+    sphere, time = x[..., :-1], x[..., -1:]
+    radius = torch.atan2(magnitude(beta, x).sqrt().expand_as(time), time)
+    return torch.cat((radius, sphere / safe_norm(sphere)), dim=-1)
+
+
+def ball_margin(a: Tensor, b: Tensor, *, beta: Tensor | float) -> Tensor:
+    """Return the margin of light between points given by :func:`de_sitter_ball`, shape ``(...)``."""
+    root = magnitude(beta, a).sqrt()
+    ratio = (angle_between(a[..., 1:], b[..., 1:]).unsqueeze(-1) + b[..., :1]) / a[..., :1]
     return (root * ratio.log()).squeeze(-1)
 
 
@@ -282,9 +311,3 @@ def de_sitter_time(x: Tensor, y: Tensor, *, beta: Tensor | float) -> Tensor:
     later = (de_sitter_margin(x, y, beta=beta) < 0).unsqueeze(-1)
     square = signed_sqdist(x, y, beta=beta, time_dim=x.shape[-1] - 1).unsqueeze(-1)
     return safe_sqrt(torch.where(later & (square > 0), square, 0)).squeeze(-1)
-
-
-def _ball(x: Tensor, root: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the direction of points on the sphere of space, and the angle that light from them still crosses."""
-    sphere, time = x[..., :-1], x[..., -1:]
-    return sphere / safe_norm(sphere), torch.atan2(root.expand_as(time), time)

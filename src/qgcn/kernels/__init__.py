@@ -5,7 +5,7 @@
 :mod:`~qgcn.kernels.translation`: the translation by a bias. :mod:`~qgcn.kernels.exponential`: the exponential at the pole.
 :mod:`~qgcn.kernels.separation`: how two points are separated. :mod:`~qgcn.kernels.attention`: attention of all points to all
 others. :mod:`~qgcn.kernels.sampled`: the objective over some pairs of points.
-:mod:`~qgcn.kernels.sampling`: samples of neighbours drawn from keys.
+:mod:`~qgcn.kernels.sampling`: samples of neighbours drawn from keys. :mod:`~qgcn.kernels.cones`: the objective of entailment.
 
 They stand below the spaces and take one as an argument: anything with the methods of :class:`~qgcn.kernels.metric.Metric`.
 """

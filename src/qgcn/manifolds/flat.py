@@ -11,6 +11,7 @@ from torch import Tensor
 
 from qgcn import geometry
 from qgcn.kernels import Factor
+from qgcn.kernels.cones import Rows
 from qgcn.manifolds.base import Family, Space, check_dim
 from qgcn.numerics import at_least_tiny, safe_norm, unit_or_axis
 
@@ -99,6 +100,9 @@ class Euclidean(Space, geoopt.Euclidean):  # type: ignore[misc]
         self._check(x=x, y=y)
         length = safe_norm(x - y)
         return length if keepdim else length.squeeze(-1)
+
+    def light_rows(self, x: Tensor) -> Rows:
+        return Rows("straight", x)
 
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         y = x if y is None else y

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from qgcn import geometry
+from qgcn.kernels.cones import Rows
 
 __all__ = ["Ordered"]
 
@@ -22,7 +23,25 @@ class Ordered:
         Raises:
             ValueError: The space has no such order.
         """
+        return self.seen_margin(self.as_seen(x), self.as_seen(y))
+
+    def as_seen(self, x: Tensor) -> Tensor:
+        """Return what :meth:`seen_margin` needs of points, whatever their pairs, shape ``(..., k)``: here the points.
+
+        Raises:
+            ValueError: The space has no such order.
+        """
+        if not self.is_spacetime:
+            raise self._timeless()
+        return x
+
+    def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
+        """Return :meth:`light_margin` of points given by :meth:`as_seen`: for many pairs of few points."""
         raise self._timeless()
+
+    def light_rows(self, x: Tensor) -> Rows | None:
+        """Return what compiled code reads margins of light off; without time where a product has it from another factor."""
+        return None
 
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the longest time that passes between ``x`` and ``y``, shape ``(...)``; 0 where ``y`` is not in the future."""

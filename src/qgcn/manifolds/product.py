@@ -9,6 +9,7 @@ from torch import Tensor
 
 from qgcn import geometry
 from qgcn.kernels import Factor
+from qgcn.kernels.cones import Rows
 from qgcn.manifolds.base import Family, Space
 from qgcn.numerics import safe_norm
 
@@ -209,9 +210,16 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
         others = [part.family for part in self.parts if not part.is_static]
         return len(others) == len(self.parts) - 1 and set(others) <= {"flat", "hyperbolic", "spherical", "stereographic"}
 
-    def light_margin(self, x: Tensor, y: Tensor) -> Tensor:
-        time, space = self._interval(x, y)
+    def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
+        time, space = self._interval(a, b)
         return space - time
+
+    def light_rows(self, x: Tensor) -> Rows | None:
+        if len(self.parts) != 2 or not self.is_spacetime or self.parts[0].dim > 1 or not self.parts[0].is_static:
+            return None  # time beside one space is what compiled code knows
+        time, place = self._split(x)
+        rows = self.parts[1].light_rows(place)
+        return None if rows is None else rows._replace(values=torch.cat((time, rows.values), dim=-1))
 
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
         return geometry.interval_time(*self._interval(x, y))

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from qgcn import geometry
+from qgcn.kernels.cones import Rows
 from qgcn.manifolds.base import Family, check_dim
 from qgcn.manifolds.quadric import Quadric
 
@@ -84,6 +85,10 @@ class Hyperboloid(_Riemannian):
         self._check(x=x)
         return geometry.logmap(geometry.pole(self.ambient_dim, beta=self.beta, like=x), x, **self._form)
 
+    def light_rows(self, x: Tensor) -> Rows:
+        root = self._unit_length(x)
+        return Rows("reach", torch.cat((2 * root.expand_as(x[..., :1]), x[..., 1:]), dim=-1) / (x[..., :1] + root), root)
+
     def _unwrapped(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         u = self.logmap0(x)[..., 1:].unsqueeze(0)
         z = (u * u).sum(-1) / -self.beta.to(u)
@@ -124,6 +129,10 @@ class Sphere(_Riemannian):
 
     def describe(self) -> str:
         return f"a sphere ({self.dim} dimensions)"
+
+    def light_rows(self, x: Tensor) -> Rows:
+        root = self._unit_length(x)
+        return Rows("arc", x / root, root)
 
     def inner(self, x: Tensor, u: Tensor, v: Tensor | None = None, *, keepdim: bool = False) -> Tensor:
         return -super().inner(x, u, v, keepdim=keepdim)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from qgcn import geometry
 from qgcn.kernels import Factor
+from qgcn.kernels.cones import Rows
 from qgcn.manifolds.base import Family, Space, check_dim
 from qgcn.manifolds.flat import Euclidean
 from qgcn.manifolds.quadric import PseudoHyperboloid, Quadric
@@ -74,9 +75,9 @@ class Minkowski(Euclidean):
     def pairwise_dist(self, x: Tensor, y: Tensor | None = None) -> Tensor:
         return self.dist(x.unsqueeze(-2), (x if y is None else y).unsqueeze(-3))
 
-    def light_margin(self, x: Tensor, y: Tensor) -> Tensor:
-        self._check(x=x, y=y)
-        return geometry.flat_margin(x, y)
+    def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
+        self._check(a=a, b=b)
+        return geometry.flat_margin(a, b)
 
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
         self._check(x=x, y=y)
@@ -134,9 +135,15 @@ class DeSitter(Quadric):
     def straight(self) -> Tensor:
         return torch.arange(self.ambient_dim) == self.dim  # so that a step in time is one of a clock
 
-    def light_margin(self, x: Tensor, y: Tensor) -> Tensor:
-        self._check(x=x, y=y)
-        return geometry.de_sitter_margin(x, y, beta=self.beta)
+    def as_seen(self, x: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.de_sitter_ball(x, beta=self.beta)
+
+    def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
+        return geometry.ball_margin(a, b, beta=self.beta)
+
+    def light_rows(self, x: Tensor) -> Rows:
+        return Rows("ball", self.as_seen(x), self._unit_length(x))
 
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
         self._check(x=x, y=y)
@@ -216,9 +223,15 @@ class AntiDeSitter(Space):
 
     # --- the order -----------------------------------------------------------------------------------------------
 
-    def light_margin(self, x: Tensor, y: Tensor) -> Tensor:
-        self._check(x=x, y=y)
-        return geometry.anti_de_sitter_margin(x, y, beta=self.beta)
+    def as_seen(self, x: Tensor) -> Tensor:
+        self._check(x=x)
+        return geometry.anti_de_sitter_sky(x, beta=self.beta)
+
+    def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
+        return geometry.sky_margin(a, b, beta=self.beta)
+
+    def light_rows(self, x: Tensor) -> Rows:
+        return Rows("arc", self.as_seen(x), self._unit_length(x))
 
     def time_separation(self, x: Tensor, y: Tensor) -> Tensor:
         self._check(x=x, y=y)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from qgcn.geometry.causality import angle_between
+from qgcn.kernels.cones import Rows
 from qgcn.manifolds import Space
 from qgcn.numerics import safe_norm, unit_or_axis
 
@@ -42,9 +43,21 @@ class Cone(nn.Module, ABC):
     def fits(cls, space: Space) -> bool:
         """Tell whether the cone is defined in a space."""
 
-    @abstractmethod
     def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
         """Return how far ``y`` is from the cone of ``x``; not positive inside."""
+        return self.seen_margin(self.as_seen(x, space), self.as_seen(y, space), space)
+
+    def as_seen(self, x: Tensor, space: Space) -> Tensor:
+        """Return what :meth:`seen_margin` needs of points, whatever their pairs, shape ``(..., k)``: here the points."""
+        return x
+
+    @abstractmethod
+    def seen_margin(self, a: Tensor, b: Tensor, space: Space) -> Tensor:
+        """Return :meth:`margin` of points given by :meth:`as_seen`: for many pairs of few points."""
+
+    @abstractmethod
+    def rows(self, x: Tensor, space: Space) -> Rows | None:
+        """Return what compiled code reads margins off; nothing if it knows no such margins."""
 
     def forward(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
         """Return the logits of pairs."""
@@ -69,9 +82,17 @@ class LightCone(Cone):
         """Tell whether points of the space are ordered."""
         return space.is_spacetime
 
-    def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
+    def as_seen(self, x: Tensor, space: Space) -> Tensor:
+        """Return what light knows of points."""
+        return space.as_seen(x)
+
+    def seen_margin(self, a: Tensor, b: Tensor, space: Space) -> Tensor:
         """Return the margin of light."""
-        return space.light_margin(x, y)
+        return space.seen_margin(a, b)
+
+    def rows(self, x: Tensor, space: Space) -> Rows | None:
+        """Return the rows of the spacetime."""
+        return space.light_rows(x)
 
 
 class OrderCone(Cone):
@@ -87,9 +108,17 @@ class OrderCone(Cone):
         """Tell whether the space is Euclidean."""
         return space.kind == "E"
 
-    def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
+    def as_seen(self, x: Tensor, space: Space) -> Tensor:
+        """Return coordinates without their signs."""
+        return x.abs()
+
+    def seen_margin(self, a: Tensor, b: Tensor, space: Space) -> Tensor:
         """Return the square of what is missing."""
-        return (x.abs() - y.abs()).relu().square().sum(-1)
+        return (a - b).relu().square().sum(-1)
+
+    def rows(self, x: Tensor, space: Space) -> Rows:
+        """Return coordinates without their signs."""
+        return Rows("order", self.as_seen(x, space))
 
 
 class HyperbolicCone(Cone):
@@ -109,15 +138,29 @@ class HyperbolicCone(Cone):
         """Tell whether the space is hyperbolic."""
         return space.kind == "H"
 
-    def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
-        """Return the angle to the axis of the cone, less half its aperture."""
-        a, b = (_ball(each, _beta(space, each)) for each in (x, y))
-        size, other = ((each * each).sum(-1, keepdim=True) for each in (a, b))
-        ahead = (1 - size) * b - (1 - 2 * (a * b).sum(-1, keepdim=True) + other) * a  # direction of the geodesic at x
-        sine = (self.width * (1 - size) / torch.where(size > 0, safe_norm(a), 1)).squeeze(-1)
-        narrow = (sine < 1) & (size > 0).squeeze(-1)
+    def as_seen(self, x: Tensor, space: Space) -> Tensor:
+        """Return half the apertures of cones, the norms of points in the ball, and directions, shape ``(..., d + 2)``."""
+        a = _ball(x, _beta(space, x))
+        size = (a * a).sum(-1, keepdim=True)
+        norm = safe_norm(a)
+        sine = self.width * (1 - size) / torch.where(size > 0, norm, 1)
+        narrow = (sine < 1) & (size > 0)
         aperture = torch.where(narrow, torch.where(narrow, sine, 0).asin(), math.pi / 2)
-        return angle_between(unit_or_axis(a), unit_or_axis(ahead)) - aperture
+        return torch.cat((aperture, norm, unit_or_axis(a)), dim=-1)
+
+    def seen_margin(self, a: Tensor, b: Tensor, space: Space) -> Tensor:
+        """Return the angle to the axis of the cone, less half its aperture."""
+        (aperture, near), (far,) = a[..., :2].split(1, -1), b[..., 1:2].split(1, -1)
+        turn = angle_between(a[..., 2:], b[..., 2:]).unsqueeze(-1)  # all lies in a plane
+        along, across = far * turn.cos(), far * turn.sin()
+        ahead = (1 - near * near) * along - (1 - 2 * near * along + far * far) * near  # direction of the geodesic at x
+        course = unit_or_axis(torch.cat((ahead, (1 - near * near) * across), dim=-1))
+        margin: Tensor = angle_between(course, torch.eye(1, 2).to(course)[0]) - aperture.squeeze(-1)
+        return margin
+
+    def rows(self, x: Tensor, space: Space) -> Rows:
+        """Return apertures, norms and directions."""
+        return Rows("cone", self.as_seen(x, space))
 
 
 class ShadowCone(Cone):
@@ -140,11 +183,19 @@ class ShadowCone(Cone):
         """Tell whether the space is hyperbolic."""
         return space.kind == "H" and space.dim > 1
 
-    def margin(self, x: Tensor, y: Tensor, space: Space) -> Tensor:
+    def as_seen(self, x: Tensor, space: Space) -> Tensor:
+        """Return the radii of shadows and the places below them, shape ``(..., d)``."""
+        place, height = _half_space(x, _beta(space, x))
+        return torch.cat((self.log_radius.exp() * height, place), dim=-1)
+
+    def seen_margin(self, a: Tensor, b: Tensor, space: Space) -> Tensor:
         """Return the logarithm of the reach of one shadow over the radius of the other."""
-        (p, h), (q, g) = (_half_space(each, _beta(space, each)) for each in (x, y))
-        radius = self.log_radius.exp()
-        return ((safe_norm(p - q) + radius * g) / (radius * h)).log().squeeze(-1)
+        reach = safe_norm(a[..., 1:] - b[..., 1:]) + b[..., :1]
+        return (reach / a[..., :1]).log().squeeze(-1)
+
+    def rows(self, x: Tensor, space: Space) -> Rows:
+        """Return radii and places of shadows."""
+        return Rows("shadow", self.as_seen(x, space))
 
 
 def _beta(space: Space, like: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from torch.nn.functional import softplus
 from qgcn import metrics
 from qgcn.data import depths, find_cycle, load_entailment, split_hierarchy, transitive_closure
 from qgcn.embedding import node_ids_of
+from qgcn.kernels.cones import among, entailed
 from qgcn.manifolds import Space, parse_space
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, Cone, SparseMatrix, cone
@@ -97,6 +98,12 @@ class EntailmentPredictor(PairPredictor):
         """
         pairs, ends, counts = targets
         points = self.embed(x, graph)
+        if self.log_sharpness is not None:
+            learned = self.log_sharpness.exp(), self.cone.log_steepness.exp(), self.cone.threshold
+            rows = self.cone.rows(points, self.space)
+            if rows is not None and rows.fits(*learned):
+                return entailed(rows, (pairs, ends, counts), learned, self.weight)
+        points = self.cone.as_seen(points, self.space)  # once for each point, not for each pair
         above, below = (points.index_select(0, end) for end in pairs)
         others, sources = (points.index_select(0, end.flatten()).unflatten(0, end.shape) for end in ends)
         false = [
@@ -104,8 +111,8 @@ class EntailmentPredictor(PairPredictor):
             (sources, below.expand_as(sources)),
             (below.unsqueeze(0), above.unsqueeze(0)),
         ]
-        right = self.cone.margin(above, below, self.space)
-        wrong = torch.cat([self.cone.margin(a, b, self.space) for a, b in false])
+        right = self.cone.seen_margin(above, below, self.space)
+        wrong = torch.cat([self.cone.seen_margin(a, b, self.space) for a, b in false])
         counted = torch.cat((counts, torch.ones_like(counts), torch.ones_like(counts[:1])))  # what is drawn may be implied
         if self.log_sharpness is None:
             inside, outside = (right + self.gap).relu(), (self.gap - wrong).relu()
@@ -210,7 +217,9 @@ class Entailment(Task[EntailmentConfig]):
         self.pairs = (closure if self.config.compose else self.split["train"]).to(self.device)
         self._implied = (closure[0] * self.num_nodes + closure[1]).to(self.device)
         trained = (self.pairs[0] * self.num_nodes + self.pairs[1]).sort().values
-        self._spared = self._implied if self.config.spare == "implied" else trained
+        spared = self._implied if self.config.spare == "implied" else trained
+        nodes = torch.arange(self.num_nodes + 1, device=self.device)
+        self._spared = torch.searchsorted(spared, nodes * self.num_nodes), spared % self.num_nodes
         self._scored = {
             part: torch.cat((self.split[part], self.split[f"{part}_negative"]), dim=1).to(self.device)
             for part in ("val", "test")
@@ -258,9 +267,7 @@ class Entailment(Task[EntailmentConfig]):
         """Draw other descendants and other ancestors for each training pair; mark those that count as negatives."""
         count, pairs = self.config.negatives, self.pairs
         ends = torch.randint(self.num_nodes, (2, count, pairs.shape[1]), generator=generator, device=self.device)
-        keys = pairs[0] * self.num_nodes + ends[0]
-        place = torch.searchsorted(self._spared, keys)
-        spared = self._spared[place.minimum(torch.tensor(len(self._spared) - 1, device=self.device))] == keys
+        spared = among(*self._spared, pairs[0], ends[0])
         return ends, ~(spared | (ends[0] == pairs[0]))
 
     def targets(self, split: Split) -> tuple[Tensor, ...]:

@@ -20,7 +20,7 @@ from qgcn.kernels import nearest_neighbours
 from qgcn.kernels.pairs import check_points
 from qgcn.manifolds import Space
 
-__all__ = ["ExactView", "Floats", "disk_of", "exact_view", "import_umap", "umap_hyperboloid", "umap_sphere"]
+__all__ = ["ExactView", "Floats", "beside_time", "disk_of", "exact_view", "import_umap", "umap_hyperboloid", "umap_sphere"]
 
 Floats: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 Neighbours: TypeAlias = tuple[Tensor, Tensor]
@@ -183,6 +183,29 @@ def exact_view(x: Tensor, space: Space) -> ExactView:
         words = ("angle to the mean direction", f"distance from the origin of {space}")
         return _plane(_angle(tangent, tangent.mean(0)), space.from_origin(x), words, tangent.mean(0))
     return _time_against_space(x, space.time_dim, math.sqrt(-1 / space.curvatures[0]))
+
+
+def beside_time(x: Tensor, space: Space, time: Floats) -> Floats:
+    """Return a place and the time of nodes, shape ``(N, 2)``.
+
+    The place is where points differ most, apart from what goes with time: the first principal component of their coordinates in
+    the tangent space at the origin, the linear part of time removed.
+
+    Args:
+        x: Points, shape ``(N, d)``.
+        space: Their space.
+        time: Times of the nodes, shape ``(N,)``.
+    """
+    check_points(x)
+    with torch.no_grad():
+        coordinates = space.logmap0(x.detach().cpu()).double()
+    rest = coordinates - coordinates.mean(0)
+    clock = torch.from_numpy(np.asarray(time, dtype=np.float64))
+    clock = clock - clock.mean()
+    if bool(clock.any()):
+        rest = rest - clock.unsqueeze(1) * (clock @ rest) / (clock @ clock)
+    place = rest @ torch.linalg.eigh(rest.T @ rest).eigenvectors[:, -1]
+    return np.stack((place.numpy(), time), axis=1)
 
 
 def _space_and_time(x: Tensor, t: int, size: float) -> ExactView:

@@ -126,6 +126,43 @@ def test_causal_types_are_told(show):
     np.testing.assert_allclose(path[-1], x[2].numpy(), atol=1e-6)  # the broken one arrives, too
 
 
+HEADS = """() => {
+    const context = CanvasRenderingContext2D.prototype, { moveTo, fill } = context, heads = [];
+    let last = null;
+    context.moveTo = function (x, y) { last = [x, y]; moveTo.call(this, x, y); };
+    context.fill = function (...given) { if (last) heads.push(last); last = null; fill.apply(this, given); };
+    context.stroke = ((stroke) => function (...given) { last = null; stroke.apply(this, given); })(context.stroke);
+    qgcn.explorer.stage.drawNow();
+    Object.assign(context, { moveTo, fill });
+    return heads;
+}"""
+
+
+def test_time_runs_upwards_and_arrows_point_at_targets(show, keep):
+    subject = subject_of("M3", directed=True)
+    embedded = subject.embedded
+    page = show(render([subject]))
+    assert page.get_attribute("[role=tab][aria-selected=true]", "data-view") == "time"  # where nodes have one
+    places = np.array(page.evaluate("Array.from({length: 40}, (_, k) => qgcn.explorer.stage.screenOf(k).slice(0, 2))"))
+    (time,) = (column.values for column in embedded.columns if column.name == "time")
+    assert np.array_equal(np.argsort(-places[:, 1]), np.argsort(time))
+    assert np.array_equal(np.argsort(places[:, 0]), np.argsort(embedded.layouts["time"][:, 0]))
+    page.select_option("#edges", "all")
+    heads = np.array(page.evaluate(HEADS))
+    targets = [{1: {b}, 2: {a}, 3: {a, b}}[way] for (a, b), way in zip(embedded.edges.T.tolist(), embedded.ways, strict=True)]
+    wanted = np.bincount([node for each in targets for node in each], minlength=40)
+    found = np.bincount(np.linalg.norm(places[:, None] - heads, axis=2).argmin(axis=0), minlength=40)
+    assert (found == wanted).mean() > 0.9  # but for nodes that nearly coincide
+    page.select_option("#edges", "none")
+    assert page.evaluate(HEADS) == []
+    keep(page, "time")
+
+
+def test_undirected_runs_have_no_view_of_time(show):
+    page = show(render([subject_of("M3")]))
+    assert page.locator("[data-view=time]").count() == 0
+
+
 def test_search_finds_a_node_by_name_with_the_keyboard_alone(show):
     page = show(render([subject_of()]))
     page.focus("#search")

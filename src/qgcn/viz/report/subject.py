@@ -168,10 +168,10 @@ def embed(
             "these. Scores are of all nodes; how well neighbours are nearest points, of these nodes among all."
         )
     columns = list(shown.columns) + _structure(shown, progress)
-    layouts: dict[str, Floats] = {}
+    layouts = {each.name: projections.beside_time(shown.points, space, each.values) for each in columns if each.name == "time"}
     if umap and len(shown) >= FEWEST_NODES:
         try:
-            layouts = _layouts(shown.points, space, progress)
+            layouts |= _layouts(shown.points, space, progress)
         except ImportError as error:
             notices.append(f"{error}, then write the report again.")
     precision, scores = None, list(quality or [])

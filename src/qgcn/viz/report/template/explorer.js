@@ -37,7 +37,7 @@ class Explorer {
     this.stage = new Stage(this.frame, "The embedding");
     this.stage.paint = (context) => this.paintBelow(context);
     this.stage.write = (context) => this.writeAbove(context);
-    this.stage.marked = () => this.selected >= 0;
+    this.stage.marked = () => this.selected >= 0 || Arrows.shown(this);
     if (!this.stage.gl) this.frame.append(h("p", { class: "notice nogl" }, "This browser offers no WebGL 2, so points cannot be drawn here. Search, neighbours and the rest of the report work."));
     this.listen();
   }
@@ -55,7 +55,7 @@ class Explorer {
     this.edges.value = this.graph.edges && this.graph.edges.length <= FEW_EDGES ? "all" : "selected";
     this.input.value = "";
     this.theme();
-    this.view(this.kind && views.includes(this.kind) ? this.kind : embedded.exact.shape === "disk" ? "exact" : views.includes("disk") ? "disk" : views[0]);
+    this.view(this.kind && views.includes(this.kind) ? this.kind : embedded.exact.shape === "disk" ? "exact" : ["time", "disk"].find((name) => views.includes(name)) || views[0]);
     this.inspect();
   }
 
@@ -184,6 +184,8 @@ class Explorer {
       context.stroke();
       return [x, y];
     };
+    Arrows.draw(context, this);
+    if (this.selected < 0) return;
     Explained.draw(context, this);
     for (const { node } of this.around.nearest) ring(node, ink.warm, 1.6, size * 0.75 + 3);
     for (const { node } of this.around.neighbours) ring(node, ink.accent, 1.6, size * 0.75 + 1);
@@ -210,7 +212,7 @@ class Explorer {
   // A geodesic between two nodes, as the view shows it: the picture's own, or in the exact view the space's.
   path(a, b, steps) {
     const scene = this.stage.scene, at = scene.positions;
-    if (this.graph.drawn && scene.kind === "exact") return [a, b].map((node) => [...at.subarray(3 * node, 3 * node + 3)]);
+    if (scene.straight || (this.graph.drawn && scene.kind === "exact")) return [a, b].map((node) => [...at.subarray(3 * node, 3 * node + 3)]);
     if (scene.kind === "exact") return this.graph.points.geodesic(a, b, steps).map((x) => scene.raw(this.graph.points.exact(x, this.graph.embedded.exact)));
     const p = at.subarray(3 * a, 3 * a + 3), q = at.subarray(3 * b, 3 * b + 3);
     return Geometry.pictureGeodesic(scene.kind === "sphere" ? "sphere" : "hyperboloid", p, q, steps);

@@ -1,5 +1,7 @@
 // The views: where the nodes of a graph stand in each of them, and what is drawn around.
 
+const MOST_ARROWS = 5000;
+
 const circle = (count, point) => Array.from({ length: count + 1 }, (_, k) => point((2 * Math.PI * k) / count));
 
 // The scenes of a graph: where its nodes stand in each view.
@@ -64,10 +66,50 @@ const Scenes = {
       return { kind: "exact", shape: view.shape, raw: place, positions, count: graph.count, guides, globe: view.shape === "shell" ? 1 : 0, scale: 1 / most,
         flat: view.shape === "ring", fade: view.shape === "shell" ? 0.7 : 0, turn: view.shape === "shell" ? facing : undefined, axes: view.axes };
     }
-    const bounds = [0, 1].map((axis) => { const [low, high] = Charts.extent(raw.map((p) => p[axis])), room = (high - low || 1) * 0.04; return [low - room, high + room]; });
-    const place = (p) => [0, 1].map((axis) => (2 * (p[axis] - bounds[axis][0])) / (bounds[axis][1] - bounds[axis][0]) - 1).concat(0);
-    raw.forEach((p, k) => positions.set(place(p), 3 * k));
-    return { kind: "exact", shape: "plane", raw: place, positions, count: graph.count, flat: true, stretch: true, margin: 0.84, bounds, axes: view.axes };
+    return { kind: "exact", ...plane(raw, view.axes) };
+  },
+  time(graph) {
+    const at = graph.layouts.time, raw = Array.from({ length: graph.count }, (_, k) => [at[2 * k], at[2 * k + 1]]);
+    return { kind: "time", ...plane(raw, ["where points differ most, apart from time", "time"]), straight: true };
+  },
+};
+
+// Points of a plane with axes, stretched to fill the picture.
+function plane(raw, axes) {
+  const positions = new Float32Array(3 * raw.length);
+  const bounds = [0, 1].map((axis) => { const [low, high] = Charts.extent(raw.map((p) => p[axis])), room = (high - low || 1) * 0.04; return [low - room, high + room]; });
+  const place = (p) => [0, 1].map((axis) => (2 * (p[axis] - bounds[axis][0])) / (bounds[axis][1] - bounds[axis][0]) - 1).concat(0);
+  raw.forEach((p, k) => positions.set(place(p), 3 * k));
+  return { shape: "plane", raw: place, positions, count: raw.length, flat: true, stretch: true, margin: 0.84, bounds, axes };
+}
+
+// Heads of the arrows of directed edges, on straight lines.
+const Arrows = {
+  shown: ({ stage, graph, edges }) => Boolean(stage.scene && stage.scene.straight && graph.ways && edges.value !== "none" && graph.ways.length <= MOST_ARROWS),
+  draw(context, explorer) {
+    const { stage, graph, ink, selected } = explorer, wanted = explorer.edges.value, size = stage.pointSize(), head = 7;
+    if (!Arrows.shown(explorer)) return;
+    const { left, right, top, bottom } = stage.box();
+    context.save();
+    context.beginPath();
+    context.rect(left, top, right - left, bottom - top);
+    context.clip();
+    graph.ways.forEach((way, k) => {
+      const ends = [graph.edges[2 * k], graph.edges[2 * k + 1]], chosen = ends.includes(selected);
+      if (wanted === "selected" && !chosen) return;
+      context.fillStyle = chosen ? ink.accent : ink.faint;
+      for (const [bit, source, target] of [[1, ends[0], ends[1]], [2, ends[1], ends[0]]]) {
+        const [ax, ay] = stage.screenOf(source), [bx, by] = stage.screenOf(target), length = Math.hypot(bx - ax, by - ay);
+        if (!(way & bit) || length < 2 * size + 6) continue;
+        const dx = (bx - ax) / length, dy = (by - ay) / length, x = bx - dx * (size / 2 + 2), y = by - dy * (size / 2 + 2);
+        context.beginPath();
+        context.moveTo(x, y);
+        context.lineTo(x - head * (dx - 0.45 * dy), y - head * (dy + 0.45 * dx));
+        context.lineTo(x - head * (dx + 0.45 * dy), y - head * (dy - 0.45 * dx));
+        context.fill();
+      }
+    });
+    context.restore();
   },
 };
 
@@ -78,6 +120,7 @@ function exactWords(view) {
 }
 
 const VIEWS = {
+  time: { title: "Time", about: (space, embedded) => `Time runs upwards${embedded.ways ? ": edges that lead from earlier to later nodes point up" : ""}. Across: where points of ${space} differ most, apart from time.` },
   sphere: { title: "Sphere", about: (space) => `UMAP\u2019s layout on a sphere, from the nearest neighbours in ${space} by its own distance. What is near matters, not which way is up.` },
   hyperboloid: { title: "Hyperboloid", about: (space) => `UMAP\u2019s layout in hyperbolic space, from the nearest neighbours in ${space} by its own distance, as a bowl in three dimensions. Rings are equal steps outward.` },
   disk: { title: "Poincar\u00e9 disk", about: (space) => `The same layout in the Poincar\u00e9 disk: the rim is infinitely far away, rings are one unit apart. Dragging moves you through hyperbolic space.` },
