@@ -165,7 +165,7 @@ void distances(const float* x, const float* reach, int64_t stride, int32_t n, co
 // The average precision of each row: how well its nearest points are its neighbours, ties counted against it; 0 for a row
 // without neighbours, NaN if a distance is none.
 void average_precision(const float* x, const float* reach, int64_t stride, int32_t n, const int32_t* shape, int32_t factors,
-                       const float* sizes, const float* polynomial, float limit, const int64_t* start,
+                       const float* sizes, const float* polynomial, float limit, const float* lead, const int64_t* start,
                        const int64_t* target, int64_t first, int64_t count, int32_t threads, double* out) {
     const Space space{shape, factors, sizes, polynomial, limit};
     const Points points{x, reach, stride, n};
@@ -174,6 +174,7 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
         thread_local std::vector<int64_t> within;
         distance.resize(n);
         distances_from(space, points, row, distance.data());
+        for (int j = 0; lead != nullptr && j < n; ++j) distance[j] -= lead[j];
         bool sane = true;
         for (int j = 0; j < n; ++j) sane &= distance[j] == distance[j];
         if (!sane) {  // what is no number can neither be sorted nor counted
@@ -185,7 +186,7 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
         std::sort(bound.begin(), bound.end());
         within.assign(bound.size() + 1, 0);
         const float last = bound.empty() ? -INF : bound.back();
-        distance[row] = 0;
+        distance[row] = -INF;
         for (int j = 0; j < n; ++j)  // count each point at the first bound it is within
             if (distance[j] <= last) ++within[std::lower_bound(bound.begin(), bound.end(), distance[j]) - bound.begin()];
         double total = 0;
