@@ -107,7 +107,10 @@ def part_loss(
         bias: Added to the exponent of each point as the far end of a pair, shape ``(N,)``.
     """
     x = x.as_subclass(Tensor)
-    of_columns = None if bias is None else bias.index_select(0, part.negatives.columns)
+    of_columns = part.negatives.of_columns
+    if bias is not None:
+        of_far = bias.index_select(0, part.negatives.columns)
+        of_columns = of_far if of_columns is None else of_far + of_columns
     log_sum, energy = sampled_energies(x, part.negatives, part.edges, manifold, tau, squared=squared, bias=of_columns)
     log_sum = log_sum + part.negatives.log_weight.to(x.dtype)
     margin = torch.addcmul(log_sum.index_select(0, part.edges[0] - part.negatives.rows.start), tau, energy)

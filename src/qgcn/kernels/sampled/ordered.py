@@ -25,6 +25,7 @@ def ordered_loss(
     manifold: Metric,
     columns: Tensor | None = None,
     *,
+    weights: Tensor | None = None,
     temperature: Tensor | float = 1.0,
     squared: bool = False,
     balance: bool = False,
@@ -48,6 +49,8 @@ def ordered_loss(
         graph: The out-neighbours of every node.
         manifold: The space, without time; anything with ``pairwise_dist``.
         columns: Nodes drawn to stand for all others, distinct, shape ``(n,)``; all if not given.
+        weights: For how many nodes each of them stands, shape ``(n,)``: one over the chance that it was drawn by. If not given,
+            all of a row's stand for equally many, as if drawn uniformly.
         temperature: :math:`\tau > 0`, a number or a tensor with one element, to which gradients flow.
         squared: Use :math:`d^2` instead of :math:`d`, which is then no longer light's.
         balance: Let nodes count equally instead of edges.
@@ -74,11 +77,8 @@ def ordered_loss(
     tau = temperature_of(temperature, places)
     order, renamed = graph.compact
     x, bias = places.index_select(0, order), tau * times.to(places.dtype).index_select(0, order)
-    if columns is None:
-        drawn = torch.arange(len(x), device=x.device)
-    else:
-        place = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
-        drawn = place[columns]
+    every = torch.arange(len(order), device=order.device)
+    drawn = every if columns is None else torch.empty_like(order).index_copy_(0, order, every)[columns]
     share = renamed.share.to(x.dtype) if balance else x.new_full((graph.num_edges,), 1 / graph.num_edges)
     rows = len(graph.joined)
     each = max(WORD, MOST_WORDS * WORD // len(drawn))
@@ -87,7 +87,7 @@ def ordered_loss(
         cut = slice(int(renamed.start[first]), int(renamed.start[last]))
         edges = torch.stack((renamed.source[cut], renamed.target[cut]))
         total = (graph.num_nodes - 1 - renamed.degree[first:last]).to(x.dtype)
-        negatives = Negatives.of(drawn, edges, range(first, last), len(x), total)
+        negatives = Negatives.of(drawn, edges, range(first, last), len(x), total, weights)
         return part_loss(x, Part(edges, share[cut], negatives), manifold, tau, squared=squared, bias=bias)
 
     if rows <= each:
