@@ -1,6 +1,6 @@
 """WordNet's closure as directed pairs, held by events of spacetimes: mAP of ancestors, and of descendants.
 
-    QGCN_DATA=... python experiments/ordered.py whole --epochs 2000 --negatives 1024
+    QGCN_DATA=... python experiments/ordered.py whole --models M10 --epochs 800 --negatives 256
     QGCN_DATA=... python experiments/ordered.py part --models "M10" "M1xH9" "source-target"
     QGCN_DATA=... python experiments/ordered.py objective
     QGCN_DATA=... python experiments/ordered.py time
@@ -10,8 +10,8 @@ these and all pairs among them. ``source-target`` is the inner product of what a
 numbers each, by the same objective, draws and optimiser. ``objective`` compares forms of the objective on the part, in five
 dimensions. ``time`` times a step over all ordered pairs, forward and backward, beside plain PyTorch in chunks.
 
-Each case is a line of ``results/ordered.jsonl``. Seconds are those of the process, which has one thread, so that other work on
-the machine does not count; those of the clock stand beside them.
+Each case is a line of ``results/ordered.jsonl``. Seconds are those that the process had of the machine's cores, so that other
+work on it does not count; those of the clock stand beside them.
 """
 
 import argparse
@@ -162,9 +162,10 @@ def main() -> None:
     parser.add_argument("--decay", type=float, default=0.9)
     parser.add_argument("--numbers", type=int, default=10, help="numbers of a node in inner products")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(asked.threads)
     data = qgcn.data.load(DATA)
     if asked.stage != "whole":
         data = part_of(data, asked.part)
@@ -174,7 +175,7 @@ def main() -> None:
     cases: list[tuple[str, str, Callable[[], dict[str, Any]]]] = []
     for model in asked.models[:1] if asked.stage in ("objective", "time") else asked.models:
         settings = {"space": model, "epochs": asked.epochs, "negatives": str(asked.negatives), "lr": asked.lr}
-        settings |= {"adam_decay": asked.decay, "seed": asked.seed}
+        settings |= {"adam_decay": asked.decay, "seed": asked.seed, "eval_every": max(1, asked.epochs // 4)}
         if asked.stage == "time":
             cases.append((model, "", lambda model=model: times(graph, model)))
         elif asked.stage == "objective":
@@ -188,7 +189,7 @@ def main() -> None:
         found = case()
         about = {"seconds": round(time.process_time() - process, 1), "clock": round(time.monotonic() - clock, 1)}
         line = {"stage": asked.stage, "model": model, "form": form, "nodes": graph.num_nodes, "pairs": graph.num_edges}
-        line |= common | found | about | {"device": "cpu", "version": qgcn.__version__, "torch": torch.__version__}
+        line |= common | found | about | {"device": "cpu", "threads": asked.threads, "version": qgcn.__version__, "torch": torch.__version__}
         print(json.dumps(line), flush=True)
         with asked.out.open("a") as file:
             file.write(json.dumps(line) + "\n")

@@ -172,6 +172,10 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
     for_rows(first, count, threads, [&](int64_t row, int64_t i) {
         thread_local std::vector<float> distance, bound;
         thread_local std::vector<int64_t> within;
+        if (start[row] == start[row + 1]) {  // no neighbours to be found
+            out[i] = 0;
+            return;
+        }
         distance.resize(n);
         distances_from(space, points, row, distance.data());
         for (int j = 0; lead != nullptr && j < n; ++j) distance[j] -= lead[j];
@@ -185,7 +189,7 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
         for (int64_t e = start[row]; e < start[row + 1]; ++e) bound.push_back(distance[target[e]]);
         std::sort(bound.begin(), bound.end());
         within.assign(bound.size() + 1, 0);
-        const float last = bound.empty() ? -INF : bound.back();
+        const float last = bound.back();
         distance[row] = -INF;
         for (int j = 0; j < n; ++j)  // count each point at the first bound it is within
             if (distance[j] <= last) ++within[std::lower_bound(bound.begin(), bound.end(), distance[j]) - bound.begin()];
@@ -195,7 +199,7 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
             for (equal = b; equal < bound.size() && bound[equal] == bound[b]; ++equal) points_within += within[equal];
             total += static_cast<double>(equal - b) * static_cast<double>(equal) / static_cast<double>(points_within);
         }
-        out[i] = bound.empty() ? 0.0 : total / bound.size();
+        out[i] = total / bound.size();
     });
 }
 
