@@ -1,9 +1,10 @@
 """WordNet's closure as directed pairs, held by events of spacetimes: mAP of ancestors, and of descendants.
 
     QGCN_DATA=... python experiments/ordered.py whole --models M10 --epochs 800 --negatives 256
-    QGCN_DATA=... python experiments/ordered.py part --models "M10" "M1xH9" "source-target"
-    QGCN_DATA=... python experiments/ordered.py objective
-    QGCN_DATA=... python experiments/ordered.py time
+    QGCN_DATA=... python experiments/ordered.py part
+    QGCN_DATA=... python experiments/ordered.py part --models M5 M1xH4 source-target --numbers 6
+    QGCN_DATA=... python experiments/ordered.py objective --models M5
+    QGCN_DATA=... python experiments/ordered.py time --models M10
 
 ``whole`` trains on all 743,241 pairs of a noun and an ancestor. ``part`` takes the node that has closest to N neighbours, with
 these and all pairs among them. ``source-target`` is the inner product of what a node is as a source and as a target, five
@@ -23,11 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from negatives import part_of
 from torch import Tensor
 from torch_geometric.data import Data
 
 import qgcn
+from negatives import part_of
 from qgcn import metrics
 from qgcn.kernels import Neighbourhoods, ordered_loss
 from qgcn.tasks import Config
@@ -159,7 +160,7 @@ def main() -> None:
     parser.add_argument("--negatives", type=int, default=512)
     parser.add_argument("--epochs", type=int, default=600)
     parser.add_argument("--lr", type=float, default=0.1)
-    parser.add_argument("--decay", type=float, default=0.9)
+    parser.add_argument("--decay", type=float, default=0.99)
     parser.add_argument("--numbers", type=int, default=10, help="numbers of a node in inner products")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
@@ -189,7 +190,9 @@ def main() -> None:
         found = case()
         about = {"seconds": round(time.process_time() - process, 1), "clock": round(time.monotonic() - clock, 1)}
         line = {"stage": asked.stage, "model": model, "form": form, "nodes": graph.num_nodes, "pairs": graph.num_edges}
-        line |= common | found | about | {"device": "cpu", "threads": asked.threads, "version": qgcn.__version__, "torch": torch.__version__}
+        numbers = asked.numbers if model == PRODUCT else qgcn.parse_space(model).dim
+        line |= {"numbers": numbers} | common | found | about | {"device": "cpu", "threads": asked.threads}
+        line |= {"version": qgcn.__version__, "torch": torch.__version__}
         print(json.dumps(line), flush=True)
         with asked.out.open("a") as file:
             file.write(json.dumps(line) + "\n")

@@ -153,6 +153,39 @@ def block_epochs() -> str:
     return markdown(header, rows, left=4)
 
 
+def ordered() -> dict[str, Callable[[], str]]:
+    """Return what renders the tables of directed pairs, by name."""
+
+    def stages(*names: str) -> list[Line]:
+        return [line for line in lines_if_measured("ordered") if line["stage"] in names]
+
+    def scored(line: Line) -> list[str]:
+        return [percent(line["scores"]["map"]), percent(line["scores"]["map_in"])]
+
+    def models() -> str:
+        rows = []
+        for line in stages("whole", "part"):
+            about = [f"{line['nodes']:,}", f"{line['pairs']:,}", f"`{line['model']}`", str(line["numbers"])]
+            spent = [f"{line['negatives']:,}", f"{line['epochs']:,}", f"{line['seconds']:,.0f} s"]
+            rows.append([*about, *spent, *scored(line)])
+        return markdown(
+            ["nodes", "pairs", "model", "numbers", "negatives", "epochs", "processor", "mAP", "mAP of sources"], rows, left=3
+        )
+
+    def forms() -> str:
+        rows = [[line["form"], *scored(line)] for line in stages("objective")]
+        return markdown(["objective", "mAP", "mAP of sources"], rows)
+
+    def steps() -> str:
+        def of(line: Line) -> list[str]:
+            return [f"{line['nodes']:,}", f"`{line['model']}`", *(f"{line[way]:.1f}" for way in ("kernels", "plain"))]
+
+        rows = [of(line) for line in stages("time")]
+        return markdown(["nodes", "space", "kernels, ns", "plain PyTorch, ns"], rows, left=2)
+
+    return {"ordered": models, "ordered-objective": forms, "ordered-time": steps}
+
+
 def frontiers() -> str:
     return printed(lambda: frontier.print_summary(frontier.read(RESULTS / "frontier.jsonl")))
 
@@ -266,7 +299,7 @@ def tables() -> dict[str, Callable[[], str]]:
     found: dict[str, Callable[[], str]] = dict(blocks_of(store, SCALE))
     found |= {"reconstruction": reconstruction, "ablation": ablation, "objective": objective}
     found |= {"frontier": frontiers, "frontier-facebook": every_signature, "start": start, "wordnet": wordnet}
-    found |= {"negatives": negatives, "blocks": block_epochs}
+    found |= {"negatives": negatives, "blocks": block_epochs} | ordered()
     found["readme"] = partial(readme, Results(store, SCALE))
     found["batches"] = lambda: batches.table(lines_of("batches"))
     found |= {"sampler": sampler_table, "scale": scale_table}

@@ -39,7 +39,7 @@ class Ordered:
 
     @property
     def spatial(self) -> "Space | None":
-        """The space beside time of a static spacetime, which is time beside a space that does not change; ``None`` elsewhere."""
+        """The space beside time of a static spacetime such as ``M10`` or ``M1xH9``; ``None`` where there is none."""
         return None
 
     def times_and_places(self, x: Tensor) -> tuple[Tensor, Tensor]:

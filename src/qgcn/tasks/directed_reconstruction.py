@@ -1,12 +1,11 @@
 """Reconstruction of directed pairs: events of a spacetime, in which a node's targets are the nearest to its future."""
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import softplus
 
 from qgcn import kernels, metrics
@@ -55,7 +54,7 @@ class DirectedReconstructionConfig(Config):
         "model": "shallow",
         "space": "M10",
         "epochs": 2000,
-        "lr": 0.03,
+        "lr": 0.1,
         "adam_decay": 0.99,
         "schedule": "cosine",
     }
@@ -69,8 +68,9 @@ class DirectedReconstructor(PairPredictor):
         graph: The graph to be reconstructed.
         config: The settings of the objective.
 
-    The loss takes edges and drawn pairs, which of these count as no edges, and after these the nodes that are drawn as negatives
-    with their weights, for targets and for sources; all pairs take part if there are none. Logits are fitted to the margins of light beside it: this moves no points.
+    The loss takes edges, drawn pairs, and which of these count as no edges; then the nodes that are drawn as negatives and
+    their weights, for targets and for sources. All pairs take part if there are none. Logits are fitted to the margins of light
+    beside it; this moves no points.
     """
 
     def __init__(self, encoder: Encoder, graph: Neighbourhoods, config: DirectedReconstructionConfig) -> None:
@@ -86,9 +86,11 @@ class DirectedReconstructor(PairPredictor):
         times, places = self.space.times_and_places(points)
         ways = [(times, neighbours), *([(-times, neighbours.turned)] if self.both else [])]
         sums = zip(drawn[::2], drawn[1::2], strict=True) if drawn else [(None, None)] * len(ways)
-        options = {"temperature": self.temperature, "balance": self.balance}
+        temperature, balance = self.temperature, self.balance
         costs = [
-            kernels.ordered_loss(places, time, way, self._spatial, columns, weights=weights, **options)
+            kernels.ordered_loss(
+                places, time, way, self._spatial, columns, weights=weights, temperature=temperature, balance=balance
+            )
             for (time, way), (columns, weights) in zip(ways, sums, strict=True)
         ]
         joined, apart = (self.pair_logits(points.detach(), pairs) for pairs in (edges, others))
@@ -124,7 +126,8 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
 
     There is nothing held out: the score is of the graph that is embedded. Scores: ``map``, the mean over nodes with targets of
     the average precision of these among all other nodes, in the order of the margins of light; ``map_in``, the same of the
-    sources of nodes; a model is chosen by the mean of both, or the first alone. A tie counts against the embedding. On more than 131,072 nodes both are those of 10,000 nodes drawn.
+    sources of nodes. A tie counts against the embedding. A model is chosen by the mean of both, or by the first alone. On more
+    than 131,072 nodes both are those of 10,000 nodes drawn.
     """
 
     name: ClassVar[str] = "directed-reconstruction"
@@ -219,7 +222,7 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Return the mAP of targets and of sources; on a large graph those of some nodes, with their margins."""
-        found = {}
+        found: Scores = {}
         for name, given in self._ways(prediction, space).items():
             found |= sampling.precision(*given, name=name)
         return found

@@ -62,7 +62,5 @@ def estimate_mean_average_precision(
     drawn = joined[draw.to(joined.device)]
     order, leaving = graph.leaving(drawn)
     order = order.to(x.device)
-    found = average_precision(
-        x[order], leaving.to(x.device), manifold, count=nodes, lead=None if lead is None else lead[order]
-    )
+    found = average_precision(x[order], leaving.to(x.device), manifold, count=nodes, lead=None if lead is None else lead[order])
     return Estimate(found.mean(), 1.96 * found.std() * math.sqrt((1 - nodes / len(joined)) / nodes))

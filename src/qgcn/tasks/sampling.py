@@ -11,7 +11,20 @@ from qgcn.manifolds import Space
 from qgcn.tasks.config import Config
 from qgcn.tasks.precision import estimate_mean_average_precision
 
-__all__ = ["AUTO", "CHOOSERS", "EXACT", "JUDGES", "check", "draw", "draw_by_kind", "drawn_of", "parse", "precision", "remarks", "selection"]
+__all__ = [
+    "AUTO",
+    "CHOOSERS",
+    "EXACT",
+    "JUDGES",
+    "check",
+    "draw",
+    "draw_by_kind",
+    "drawn_of",
+    "parse",
+    "precision",
+    "remarks",
+    "selection",
+]
 
 AUTO: Final = "auto"
 EXACT: Final = 2**17
@@ -94,9 +107,7 @@ def draw_by_kind(graph: Neighbourhoods, count: int, generator: torch.Generator) 
     return torch.cat(found), torch.cat(each).to(found[0].device)
 
 
-def selection(
-    points: Tensor, graph: Neighbourhoods, space: Space, lead: Tensor | None = None, *, drawn: int | None
-) -> Tensor:
+def selection(points: Tensor, graph: Neighbourhoods, space: Space, lead: Tensor | None = None, *, drawn: int | None) -> Tensor:
     """Return the mAP that a model is chosen by: of :data:`CHOOSERS` nodes where negatives are drawn, float64, shape ``()``.
 
     Args:

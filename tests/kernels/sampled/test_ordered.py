@@ -104,7 +104,7 @@ def test_all_drawn_is_the_same_as_none_given_with_weights_and_without():
 
 def test_sums_over_two_kinds_of_nodes_are_unbiased():
     """Of every draw of two from the first five nodes and of three from the other seven, by enumeration."""
-    space, x, times, graph = events()
+    space, x, times, _ = events()
     edge = Neighbourhoods.of(torch.tensor([[0], [6]]), 12)
     weights = torch.tensor([5 / 2] * 2 + [7 / 3] * 3, dtype=x.dtype)
 

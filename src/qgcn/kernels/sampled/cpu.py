@@ -106,7 +106,7 @@ def log_sum(rows: Points, columns: Points, energy: Energy, left_out: Tensor, bia
 def log_sum_gradient(
     rows: Points, columns: Points, energy: Energy, left_out: Tensor, bias: Tensor | None, shift: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Return weighted sums over pairs: of half the slope of the energy by either point, of energy and slopes by sizes, and of 1.
+    """Return weighted sums over pairs: of half the slope of the energy by either point, of energy and slopes by sizes, of 1.
 
     Args:
         rows: As for :func:`log_sum`, as are the next four.

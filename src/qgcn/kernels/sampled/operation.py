@@ -110,9 +110,7 @@ class _Energies(Function):
     """Both in one go; the gradient goes over the tile a second time and keeps nothing of it."""
 
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, sizes: Tensor, tau: Tensor, bias: Tensor | None, fixed: _Fixed
-    ) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, x: Tensor, sizes: Tensor, tau: Tensor, bias: Tensor | None, fixed: _Fixed) -> tuple[Tensor, Tensor]:
         points = Points.of(x, sizes, fixed.layout)
         log = fixed.kernels.log_sum(*fixed.parts(points), fixed.energy(tau), fixed.negatives.left_out, _in_base_2(bias))
         shift = torch.where(log > -math.inf, -log, -math.inf)  # of an empty sum nothing depends on anything

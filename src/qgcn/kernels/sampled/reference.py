@@ -13,9 +13,7 @@ from qgcn.kernels.pairs.points import Energy
 __all__ = ["log_sum"]
 
 
-def log_sum(
-    x: Tensor, y: Tensor, manifold: Metric, energy: Energy, left_out: Tensor, bias: Tensor | None = None
-) -> Tensor:
+def log_sum(x: Tensor, y: Tensor, manifold: Metric, energy: Energy, left_out: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return the logarithm of each row's sum over the columns, shape ``(R,)``; minus infinity for a sum of nothing.
 
     Args:
