@@ -131,7 +131,7 @@ class DirectedLinks(Task[DirectedLinkConfig]):
     def make_split(cls, data: "Data", config: DirectedLinkConfig) -> dict[str, Tensor]:
         """Split the edges, see :func:`qgcn.data.split_directed`, or take a published split of the data set."""
         edges, nodes = data.edge_index, int(data.num_nodes or 0)
-        check_one_way(data, "links")
+        check_one_way(data, "qgcn train links takes both")
         published = load_directed_split(config.data, config.fold)
         if published is not None:
             for name in ("val", "test", "reverses"):

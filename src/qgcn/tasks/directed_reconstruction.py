@@ -70,7 +70,7 @@ class DirectedReconstructor(PairPredictor):
 
     The loss takes edges, drawn pairs, and which of these count as no edges; then the nodes that are drawn as negatives and
     their weights, for targets and for sources. All pairs take part if there are none. Logits are fitted to the margins of light
-    beside it; this moves no points.
+    beside it; this moves neither points nor curvatures.
     """
 
     def __init__(self, encoder: Encoder, graph: Neighbourhoods, config: DirectedReconstructionConfig) -> None:
@@ -93,7 +93,7 @@ class DirectedReconstructor(PairPredictor):
             )
             for (time, way), (columns, weights) in zip(ways, sums, strict=True)
         ]
-        joined, apart = (self.pair_logits(points.detach(), pairs) for pairs in (edges, others))
+        joined, apart = (self.cone.logits(self._margin(points, pairs).detach()) for pairs in (edges, others))
         return torch.stack(costs).mean() + softplus(-joined).mean() + (softplus(apart) * counted).mean()
 
     def predict(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
@@ -102,9 +102,11 @@ class DirectedReconstructor(PairPredictor):
 
     def pair_logits(self, points: Tensor, pairs: Tensor) -> Tensor:
         """Return the logits of "the first points at the second"."""
+        return self.cone.logits(self._margin(points, pairs))
+
+    def _margin(self, points: Tensor, pairs: Tensor) -> Tensor:
         source, target = (points.index_select(0, end) for end in pairs)
-        logits: Tensor = self.cone(source, target, self.space)
-        return logits
+        return self.cone.margin(source, target, self.space)
 
     @torch.no_grad()
     def row_logits(self, points: Tensor, nodes: Tensor) -> Tensor:
@@ -170,7 +172,7 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
 
     def prepare(self) -> None:
         """Sort the targets and the sources of every node."""
-        check_one_way(self.data, "reconstruction")
+        check_one_way(self.data, "qgcn train reconstruction takes both")
         self._sort()
 
     def _sort(self) -> None:

@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["Inputs", "check_one_way", "check_part"]
 
 
-def check_one_way(data: "Data", other: str) -> None:
-    """Raise ``ValueError`` if every edge of a graph is there in both directions, naming a task that takes such graphs."""
+def check_one_way(data: "Data", advice: str) -> None:
+    """Raise ``ValueError`` with a piece of advice if every edge of a graph is there in both directions."""
     edges = data.edge_index
     if edges.shape[1] and not bool(one_way(edges, edges, int(data.num_nodes or 0)).any()):
         raise ValueError(
-            "the graph is undirected, each edge being there in both directions: expected edges that lead one way; "
-            f"qgcn train {other} takes both"
+            f"the graph is undirected, each edge being there in both directions: expected edges that lead one way; {advice}"
         )
 
 
