@@ -156,31 +156,36 @@ def block_epochs() -> str:
 def ordered() -> dict[str, Callable[[], str]]:
     """Return what renders the tables of directed pairs, by name."""
 
-    def stages(*names: str) -> list[Line]:
-        return [line for line in lines_if_measured("ordered") if line["stage"] in names]
+    def grouped(*stages: str) -> list[list[Line]]:
+        found: dict[tuple[Any, ...], list[Line]] = defaultdict(list)
+        for line in lines_if_measured("ordered"):
+            if line["stage"] in stages:
+                key = ("nodes", "model", "numbers", "form", "negatives", "epochs", "lr", "decay")
+                found[tuple(line[name] for name in key)].append(line)
+        return list(found.values())
 
-    def scored(line: Line) -> list[str]:
-        return [percent(line["scores"]["map"]), percent(line["scores"]["map_in"])]
+    def scored(lines: list[Line]) -> list[str]:
+        return [shown([100 * line["scores"][name] for line in lines], len(lines), 1) for name in ("map", "map_in")]
 
     def models() -> str:
         rows = []
-        for line in stages("whole", "part"):
-            about = [f"{line['nodes']:,}", f"{line['pairs']:,}", f"`{line['model']}`", str(line["numbers"])]
-            spent = [f"{line['negatives']:,}", f"{line['epochs']:,}", f"{line['seconds']:,.0f} s"]
-            rows.append([*about, *spent, *scored(line)])
-        return markdown(
-            ["nodes", "pairs", "model", "numbers", "negatives", "epochs", "processor", "mAP", "mAP of sources"], rows, left=3
-        )
+        for lines in grouped("whole", "part"):
+            one, spent = lines[0], fmean(line["seconds"] for line in lines)
+            about = [f"{one['nodes']:,}", f"{one['pairs']:,}", f"`{one['model']}`", str(one["numbers"])]
+            training = [f"{one['negatives']:,}", f"{one['epochs']:,}", f"{spent:,.0f} s", str(len(lines))]
+            rows.append([*about, *training, *scored(lines)])
+        header = ["nodes", "pairs", "model", "numbers", "negatives", "epochs", "processor", "runs", "mAP", "mAP of sources"]
+        return markdown(header, rows, left=3)
 
     def forms() -> str:
-        rows = [[line["form"], *scored(line)] for line in stages("objective")]
+        rows = [[lines[0]["form"], *scored(lines)] for lines in grouped("objective")]
         return markdown(["objective", "mAP", "mAP of sources"], rows)
 
     def steps() -> str:
         def of(line: Line) -> list[str]:
             return [f"{line['nodes']:,}", f"`{line['model']}`", *(f"{line[way]:.1f}" for way in ("kernels", "plain"))]
 
-        rows = [of(line) for line in stages("time")]
+        rows = [of(line) for (line,) in grouped("time")]
         return markdown(["nodes", "space", "kernels, ns", "plain PyTorch, ns"], rows, left=2)
 
     return {"ordered": models, "ordered-objective": forms, "ordered-time": steps}

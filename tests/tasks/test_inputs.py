@@ -51,5 +51,5 @@ def test_a_graph_whose_edges_all_lead_both_ways_is_refused():
     both = torch.cat((edges, edges.flip(0)), dim=1)
     check_one_way(Data(edge_index=edges, num_nodes=3), "do something else")
     check_one_way(Data(edge_index=both[:, 1:], num_nodes=3), "do something else")
-    with pytest.raises(ValueError, match="^the graph is undirected, .*: expected edges that lead one way; do something else$"):
+    with pytest.raises(ValueError, match=r"^the graph is undirected, .*: expected edges that lead one way; do something else$"):
         check_one_way(Data(edge_index=both, num_nodes=3), "do something else")

@@ -55,7 +55,7 @@ class DirectedReconstructionConfig(Config):
         "space": "M10",
         "epochs": 2000,
         "lr": 0.1,
-        "adam_decay": 0.99,
+        "adam_decay": 0.95,
         "schedule": "cosine",
     }
 
