@@ -1,6 +1,7 @@
 """WordNet's closure as directed pairs, held by events of spacetimes: mAP of ancestors, and of descendants.
 
-    QGCN_DATA=... python experiments/ordered.py whole --models M10 --epochs 800 --negatives 256
+    QGCN_DATA=... python experiments/ordered.py whole --models M10 --epochs 600 --threads 2
+    QGCN_DATA=... python experiments/ordered.py whole --models M10 --epochs 400 --threads 2 --ends targets
     QGCN_DATA=... python experiments/ordered.py part
     QGCN_DATA=... python experiments/ordered.py part --models M5 M1xH4 source-target --numbers 6
     QGCN_DATA=... python experiments/ordered.py objective --models M5
@@ -83,7 +84,7 @@ def trained(data: Data, settings: dict[str, Any]) -> dict[str, Any]:
 def by_hand(graph: Neighbourhoods, asked: argparse.Namespace, model: str, form: dict[str, Any]) -> dict[str, Any]:
     """Train the objective as it is, without the task: of inner products, or in another form."""
     torch.manual_seed(asked.seed)
-    product, nodes, ends = model == PRODUCT, graph.num_nodes, form.get("ends", 2)
+    product, nodes, ends = model == PRODUCT, graph.num_nodes, form.get("ends", 1 if asked.ends == "targets" else 2)
     space: Any = SourceTarget() if product else qgcn.parse_space(model).spatial
     width = asked.numbers if product else space.ambient_dim
     points = torch.nn.Parameter(torch.randn(nodes, width) * 0.1)
@@ -163,6 +164,7 @@ def main() -> None:
     parser.add_argument("--decay", type=float, default=0.95)
     parser.add_argument("--numbers", type=int, default=10, help="numbers of a node in inner products")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ends", choices=["both", "targets"], default="both")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
@@ -173,10 +175,11 @@ def main() -> None:
         data.directed = True
     graph = Neighbourhoods.of(data.edge_index, data.num_nodes)
     common = {"epochs": asked.epochs, "negatives": asked.negatives, "lr": asked.lr, "decay": asked.decay, "seed": asked.seed}
+    common |= {"ends": asked.ends}
     cases: list[tuple[str, str, Callable[[], dict[str, Any]]]] = []
     for model in asked.models[:1] if asked.stage in ("objective", "time") else asked.models:
         settings = {"space": model, "epochs": asked.epochs, "negatives": str(asked.negatives), "lr": asked.lr}
-        settings |= {"adam_decay": asked.decay, "seed": asked.seed, "eval_every": max(1, asked.epochs // 4)}
+        settings |= {"adam_decay": asked.decay, "seed": asked.seed, "ends": asked.ends, "eval_every": max(1, asked.epochs // 4)}
         if asked.stage == "time":
             cases.append((model, "", lambda model=model: times(graph, model)))
         elif asked.stage == "objective":

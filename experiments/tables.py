@@ -161,7 +161,7 @@ def ordered() -> dict[str, Callable[[], str]]:
         for line in lines_if_measured("ordered"):
             if line["stage"] in stages:
                 key = ("nodes", "model", "numbers", "form", "negatives", "epochs", "lr", "decay")
-                found[tuple(line[name] for name in key)].append(line)
+                found[line.get("ends", "both"), *(line[name] for name in key)].append(line)
         return list(found.values())
 
     def scored(lines: list[Line]) -> list[str]:
@@ -171,10 +171,28 @@ def ordered() -> dict[str, Callable[[], str]]:
         rows = []
         for lines in grouped("whole", "part"):
             one, spent = lines[0], fmean(line["seconds"] for line in lines)
-            about = [f"{one['nodes']:,}", f"{one['pairs']:,}", f"`{one['model']}`", str(one["numbers"])]
+            about = [
+                f"{one['nodes']:,}",
+                f"{one['pairs']:,}",
+                f"`{one['model']}`",
+                str(one["numbers"]),
+                one.get("ends", "both"),
+            ]
             training = [f"{one['negatives']:,}", f"{one['epochs']:,}", f"{spent:,.0f} s", str(len(lines))]
             rows.append([*about, *training, *scored(lines)])
-        header = ["nodes", "pairs", "model", "numbers", "negatives", "epochs", "processor", "runs", "mAP", "mAP of sources"]
+        header = [
+            "nodes",
+            "pairs",
+            "model",
+            "numbers",
+            "ends",
+            "negatives",
+            "epochs",
+            "processor",
+            "runs",
+            "mAP",
+            "mAP of sources",
+        ]
         return markdown(header, rows, left=3)
 
     def forms() -> str:

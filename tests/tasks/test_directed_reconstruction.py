@@ -5,7 +5,7 @@ import torch
 from torch_geometric.data import Data
 
 from cases import batch_of, generator, train
-from qgcn import kernels, load_run, metrics
+from qgcn import QGCNEmbedding, kernels, load_run, metrics
 from qgcn.data import read_graph, transitive_closure
 from qgcn.kernels import Neighbourhoods
 from qgcn.tasks import Config, DirectedReconstruction, sampling
@@ -201,6 +201,12 @@ def test_nodes_have_a_time_and_edges_at_both_ends():
     assert time.values[0] == time.values.max()
     assert into.values[0] == 30
     assert out.values[30] == 4
+
+
+def test_the_estimator_embeds_a_directed_graph():
+    embedding = QGCNEmbedding("M4", task="directed-reconstruction", epochs=100, device="cpu")
+    assert embedding.fit_transform(closure()).shape == (31, 4)
+    assert embedding.scores_["map"] > 0.9
 
 
 def test_a_changed_graph_has_its_known_nodes_alone():
