@@ -147,7 +147,7 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
 
     search: ClassVar[tuple[Range, ...]] = (
         Interval("lr", 0.003, 0.3, log=True),
-        Choice("adam_decay", (0.9, 0.99, 0.999)),
+        Choice("adam_decay", (0.9, 0.95, 0.99)),
         Choice("schedule", ("constant", "cosine")),
         Choice("beta", (-0.25, -1.0, -4.0, -16.0)),
     )
