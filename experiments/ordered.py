@@ -1,10 +1,10 @@
 """WordNet's closure as directed pairs, held by events of spacetimes: mAP of ancestors, and of descendants.
 
     QGCN_DATA=... python experiments/ordered.py whole --models M10 --epochs 600 --threads 2
-    QGCN_DATA=... python experiments/ordered.py whole --models M10 --epochs 400 --threads 2 --ends targets
     QGCN_DATA=... python experiments/ordered.py part
-    QGCN_DATA=... python experiments/ordered.py part --models M5 M1xH4 source-target --numbers 6
-    QGCN_DATA=... python experiments/ordered.py objective --models M5
+    QGCN_DATA=... python experiments/ordered.py part --models M5 source-target --numbers 6
+    QGCN_DATA=... python experiments/ordered.py part --models M10 M1xH9 --epochs 1000
+    QGCN_DATA=... python experiments/ordered.py objective --models M5 --seed 1
     QGCN_DATA=... python experiments/ordered.py time --models M10
 
 ``whole`` trains on all 743,241 pairs of a noun and an ancestor. ``part`` takes the node that has closest to N neighbours, with
