@@ -154,6 +154,62 @@ def block_epochs() -> str:
     return markdown(header, rows, left=4)
 
 
+def ordered() -> dict[str, Callable[[], str]]:
+    """Return what renders the tables of directed pairs, by name."""
+
+    def grouped(*stages: str) -> list[list[Line]]:
+        found: dict[tuple[Any, ...], list[Line]] = defaultdict(list)
+        for line in lines_if_measured("ordered"):
+            if line["stage"] in stages:
+                key = ("nodes", "model", "numbers", "form", "negatives", "epochs", "lr", "decay")
+                found[line.get("ends", "both"), *(line[name] for name in key)].append(line)
+        return list(found.values())
+
+    def scored(lines: list[Line]) -> list[str]:
+        return [shown([100 * line["scores"][name] for line in lines], len(lines), 1) for name in ("map", "map_in")]
+
+    def models() -> str:
+        rows = []
+        for lines in grouped("whole", "part"):
+            one, spent = lines[0], fmean(line["seconds"] for line in lines)
+            about = [
+                f"{one['nodes']:,}",
+                f"{one['pairs']:,}",
+                f"`{one['model']}`",
+                str(one["numbers"]),
+                one.get("ends", "both"),
+            ]
+            training = [f"{one['negatives']:,}", f"{one['epochs']:,}", f"{spent:,.0f} s", str(len(lines))]
+            rows.append([*about, *training, *scored(lines)])
+        header = [
+            "nodes",
+            "pairs",
+            "model",
+            "numbers",
+            "ends",
+            "negatives",
+            "epochs",
+            "processor",
+            "runs",
+            "mAP",
+            "mAP of sources",
+        ]
+        return markdown(header, rows, left=3)
+
+    def forms() -> str:
+        rows = [[lines[0]["form"], *scored(lines)] for lines in grouped("objective")]
+        return markdown(["objective", "mAP", "mAP of sources"], rows)
+
+    def steps() -> str:
+        def of(line: Line) -> list[str]:
+            return [f"{line['nodes']:,}", f"`{line['model']}`", *(f"{line[way]:.1f}" for way in ("kernels", "plain"))]
+
+        rows = [of(line) for (line,) in grouped("time")]
+        return markdown(["nodes", "space", "kernels, ns", "plain PyTorch, ns"], rows, left=2)
+
+    return {"ordered": models, "ordered-objective": forms, "ordered-time": steps}
+
+
 def frontiers() -> str:
     return printed(lambda: frontier.print_summary(frontier.read(RESULTS / "frontier.jsonl")))
 
@@ -267,7 +323,7 @@ def tables() -> dict[str, Callable[[], str]]:
     found: dict[str, Callable[[], str]] = dict(blocks_of(store, SCALE))
     found |= {"reconstruction": reconstruction, "ablation": ablation, "objective": objective}
     found |= {"frontier": frontiers, "frontier-facebook": every_signature, "start": start, "wordnet": wordnet}
-    found |= {"negatives": negatives, "blocks": block_epochs}
+    found |= {"negatives": negatives, "blocks": block_epochs} | ordered()
     found["readme"] = partial(readme, Results(store, SCALE))
     found["batches"] = lambda: batches.table(lines_of("batches"))
     found |= {"sampler": sampler_table, "scale": scale_table, "reading": reading_table}

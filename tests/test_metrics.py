@@ -234,6 +234,20 @@ def test_mean_average_precision_in_every_space(name, dtype):
     assert metrics.mean_average_precision(x, edges, space, chunk=4).item() == pytest.approx(expected, rel=1e-12)
 
 
+def test_nodes_are_ranked_by_how_far_they_are_from_the_future():
+    spacetime = parse_space("M1xH3")
+    events = draw(spacetime, 35, torch.float64)
+    times, places = spacetime.times_and_places(events)
+    edges = ring_of_trees(5, 2, 2)
+    expected = naive_map(spacetime.light_margin(events[:, None], events[None]), edges)
+    found = metrics.mean_average_precision(places, edges, spacetime.spatial, lead=times)
+    assert found.item() == pytest.approx(expected, rel=1e-12)
+    assert found != metrics.mean_average_precision(places, edges, spacetime.spatial)
+    for wrong in (times[:9], times.clone().fill_(torch.nan)):
+        with pytest.raises(ValueError, match="lead must hold a number for each of 35 points"):
+            metrics.mean_average_precision(places, edges, spacetime.spatial, lead=wrong)
+
+
 def test_null_separated_nodes_are_not_told_apart():
     space = parse_space("Q1,2")
     # 0, 1 and 2 lie on one null line, at distance zero from each other; 3 is elsewhere

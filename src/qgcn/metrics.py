@@ -222,7 +222,12 @@ def _check_no_nan(tensor: Tensor, name: str) -> None:
 
 @torch.no_grad()
 def mean_average_precision(
-    x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Metric, *, chunk: int | None = None
+    x: Tensor,
+    edge_index: Tensor | Neighbourhoods,
+    manifold: Metric,
+    *,
+    chunk: int | None = None,
+    lead: Tensor | None = None,
 ) -> Tensor:
     r"""Return how well the nearest points of each node are its neighbours: the mAP of graph reconstruction.
 
@@ -236,12 +241,16 @@ def mean_average_precision(
     Laws: in ``(0, 1]``; 1 exactly if every neighbour is nearer than every other node; invariant under isometries, scaling
     and the order of nodes.
 
+    With ``lead``, :math:`d(u, w)` is less by that of :math:`w`: with the time of nodes, which a static spacetime has beside the
+    places that ``x`` are then, :math:`d(u, w) - t_w` ranks nodes by how far they are from the future of :math:`u`.
+
     Args:
         x: Points, shape ``(N, d)``.
         edge_index: Directed edges, shape ``(2, E)``; loops and repetitions are left out. Or the graph's
             :class:`~qgcn.kernels.Neighbourhoods`.
         manifold: The space; anything with ``pairwise_dist``.
         chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
+        lead: How much nearer than it is each node counts, shape ``(N,)``; 0 if not given.
 
     Returns:
         Scalar, shape ``()``.
@@ -250,11 +259,18 @@ def mean_average_precision(
         TypeError: An argument has the wrong type.
         ValueError: Points or distances are NaN, an edge names a node that is not there, or there is no edge.
     """
-    return _nonempty_mean(node_precision(x, edge_index, manifold, chunk=chunk))
+    return _nonempty_mean(node_precision(x, edge_index, manifold, chunk=chunk, lead=lead))
 
 
 @torch.no_grad()
-def node_precision(x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Metric, *, chunk: int | None = None) -> Tensor:
+def node_precision(
+    x: Tensor,
+    edge_index: Tensor | Neighbourhoods,
+    manifold: Metric,
+    *,
+    chunk: int | None = None,
+    lead: Tensor | None = None,
+) -> Tensor:
     """Return each node's share in :func:`mean_average_precision`: how well its own nearest points are its neighbours.
 
     Args:
@@ -262,13 +278,16 @@ def node_precision(x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Met
         edge_index: As for :func:`mean_average_precision`.
         manifold: The space; anything with ``pairwise_dist``.
         chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
+        lead: As for :func:`mean_average_precision`.
 
     Returns:
         Shape ``(N,)``; NaN for nodes without a neighbour.
     """
     check_points(x)
     graph = graph_of(edge_index, x)
-    found = average_precision_of_nodes(x, graph, manifold, chunk=chunk)
+    if lead is not None and (lead.shape != x.shape[:1] or bool(lead.isnan().any())):
+        raise ValueError(f"lead must hold a number for each of {len(x)} points, got shape {tuple(lead.shape)}, or NaN")
+    found = average_precision_of_nodes(x, graph, manifold, chunk=chunk, lead=lead)
     return torch.where(graph.degree > 0, found, torch.nan)
 
 

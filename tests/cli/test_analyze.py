@@ -89,7 +89,7 @@ def test_bad_files_are_refused_in_one_line(command, here, content, message):
         (("corra",), "did you mean 'cora'"),
         (("cycle", "--dim", "1"), "--dim"),
         (("cycle", "--samples", "0"), "--samples"),
-        (("cycle", "--task", "dancing"), "task must be one of classification, directed-links, entailment, links"),
+        (("cycle", "--task", "dancing"), "task must be one of classification, directed-links, directed-reconstruction"),
         (("cycle", "--task", "classification"), "classification needs labels"),
         (("cycle", "--exakt"), "--exakt"),
         (("cycle", "--target-score", "2"), "target must be above 0 and at most 1"),

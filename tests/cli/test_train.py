@@ -247,6 +247,14 @@ CASES = {
         (*LINKS, "--data", "cycle", "--model", "gcn", "--attention", "gat"),
         "the model gcn has no such option",
     ),
+    "directed pairs without time": (
+        ("train", "directed-reconstruction", "--data", "graph.csv", "--space", "H10"),
+        "directed-reconstruction needs time beside a space, such as M10, M1xH9 or M1xS9, got H10",
+    ),
+    "directed pairs that lead both ways": (
+        ("train", "directed-reconstruction", "--data", "cycle"),
+        "expected edges that lead one way; qgcn train reconstruction takes both",
+    ),
     "unknown task": (("train", "lnks"), "lnks"),
     "unknown flag": ((*LINKS, "--data", "cycle", "--epocs", "3"), "--epochs"),
     "no number": ((*LINKS, "--data", "cycle", "--epochs", "many"), "--epochs"),

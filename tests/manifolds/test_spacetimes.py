@@ -131,3 +131,29 @@ def test_de_sitter_time_counts_like_a_clock():
 def test_there_must_be_room(name):
     with pytest.raises(ValueError, match="at least"):
         parse_space(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "spatial"),
+    [("M4", "E3"), ("M1xH3", "H3"), ("M1xS3", "S3"), ("M2xH2", "E1xH2"), ("E2xM2", "E2xE1"), ("M1xH2xS2", "H2xS2")],
+)
+def test_a_static_spacetime_is_time_beside_a_space(name, spatial):
+    space, x = draw(name, beta=-0.7)
+    assert str(space.spatial) == spatial
+    times, places = space.times_and_places(x)
+    assert torch.equal(times, space.time_of(x))
+    dist = space.spatial.dist(places[:, None], places[None])
+    torch.testing.assert_close(dist - (times[None] - times[:, None]), space.light_margin(x[:, None], x[None]))
+
+
+@pytest.mark.parametrize("name", ["M1", "AdS4", "dS4", "E4", "H4", "Q3,2", "M2xM2", "M2xQ3,2"])
+def test_other_spaces_are_not_time_beside_a_space(name):
+    space, x = draw(name, 4)
+    assert space.spatial is None
+    with pytest.raises(ValueError, match=f"{name} is not time beside a space: expected a static spacetime such as M10"):
+        space.times_and_places(x)
+
+
+def test_a_curvature_is_learned_through_the_space_beside_time():
+    space = parse_space("M1xH3", learnable=True)
+    assert space.spatial is space.parts[1]

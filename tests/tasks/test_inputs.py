@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from qgcn.nn import SparseMatrix
-from qgcn.tasks.inputs import Inputs, check_part
+from qgcn.tasks.inputs import Inputs, check_one_way, check_part
 
 
 def test_layouts_are_made_once_and_as_asked_for():
@@ -43,3 +44,12 @@ def test_edges_are_turned_as_asked_for():
     assert both.weights is None
     assert both.oriented is inputs is inputs.oriented
     assert inputs.turned("both") is both
+
+
+def test_a_graph_whose_edges_all_lead_both_ways_is_refused():
+    edges = torch.tensor([[0, 1], [1, 2]])
+    both = torch.cat((edges, edges.flip(0)), dim=1)
+    check_one_way(Data(edge_index=edges, num_nodes=3), "do something else")
+    check_one_way(Data(edge_index=both[:, 1:], num_nodes=3), "do something else")
+    with pytest.raises(ValueError, match=r"^the graph is undirected, .*: expected edges that lead one way; do something else$"):
+        check_one_way(Data(edge_index=both, num_nodes=3), "do something else")

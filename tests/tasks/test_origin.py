@@ -45,3 +45,10 @@ def test_other_features_than_those_in_training_are_refused():
         origin.features(torch.zeros(2, 3), torch.zeros(2, 2))
     with pytest.raises(ValueError, match="trained without features, but the graph given has 3"):
         origin.features(torch.zeros(2, 3), None)
+
+
+def test_known_nodes_keep_their_points_and_a_new_one_has_none():
+    points = torch.arange(6.0).reshape(3, 2)
+    assert Origin.of(graph(["c", "a"]), graph(["a", "b", "c"])).known(points, "shallow").tolist() == [[4, 5], [0, 1]]
+    with pytest.raises(ValueError, match="'d' was not there in training, and shallow places no new nodes"):
+        Origin.of(graph(["c", "d"]), graph(["a", "b", "c"])).known(points, "shallow")

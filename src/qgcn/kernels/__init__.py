@@ -23,7 +23,7 @@ from qgcn.kernels.pairs import (
     pass_seconds,
     reconstruction_loss,
 )
-from qgcn.kernels.sampled import sampled_reconstruction_loss
+from qgcn.kernels.sampled import ordered_loss, sampled_reconstruction_loss
 from qgcn.kernels.separation import separate
 from qgcn.kernels.translation import translate0
 
@@ -38,6 +38,7 @@ __all__ = [
     "distortion_loss",
     "expmap0",
     "nearest_neighbours",
+    "ordered_loss",
     "pass_seconds",
     "reconstruction_loss",
     "sampled_reconstruction_loss",

@@ -1,10 +1,15 @@
 """The part of the protocol of spaces that is about time: which points are in the future of which."""
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
 from qgcn import geometry
 from qgcn.kernels.cones import Rows
+
+if TYPE_CHECKING:
+    from qgcn.manifolds.base import Space
 
 __all__ = ["Ordered"]
 
@@ -50,6 +55,21 @@ class Ordered:
     def time_of(self, x: Tensor) -> Tensor:
         """Return the time of points, shape ``(...)``, which rises along the order."""
         raise self._timeless()
+
+    @property
+    def spatial(self) -> "Space | None":
+        """The space beside time of a static spacetime such as ``M10`` or ``M1xH9``; ``None`` where there is none."""
+        return None
+
+    def times_and_places(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the times of points, shape ``(...)``, and their places, points of :attr:`spatial`.
+
+        Law: ``light_margin(x, y)`` is the distance of the places less the time from ``x`` to ``y``.
+
+        Raises:
+            ValueError: The space is no static spacetime, or has nothing but time.
+        """
+        raise ValueError(f"{self} is not time beside a space: expected a static spacetime such as M10, M1xH9 or M1xS9")
 
     def interval(self, x: Tensor, y: Tensor) -> Tensor:
         r"""Return how far points are apart, squared, with the sign that time gives it, shape ``(...)``; differentiable.

@@ -227,6 +227,21 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
     def time_of(self, x: Tensor) -> Tensor:
         return self._interval(torch.zeros_like(x), x)[0] if self.is_spacetime else super().time_of(x)
 
+    @property
+    def spatial(self) -> Space | None:
+        if not self.is_spacetime:
+            return None
+        parts = [part.spatial if part.is_static else part for part in self.parts]
+        beside = [part for part in parts if part is not None]
+        return beside[0] if len(beside) == 1 else Product(*beside)
+
+    def times_and_places(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        if not self.is_spacetime:
+            return super().times_and_places(x)
+        shares = list(zip(self.parts, self._split(x), strict=True))
+        places = [share[..., 1:] if part.is_static else share for part, share in shares]
+        return next(share[..., 0] for part, share in shares if part.is_static), torch.cat(places, dim=-1)
+
     def interval(self, x: Tensor, y: Tensor) -> Tensor:
         if self.is_spacetime:
             return super().interval(x, y)

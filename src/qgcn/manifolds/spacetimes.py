@@ -86,6 +86,13 @@ class Minkowski(Euclidean):
     def time_of(self, x: Tensor) -> Tensor:
         return x[..., 0]
 
+    @property
+    def spatial(self) -> Space | None:
+        return Euclidean(self.dim - 1) if self.dim > 1 else None
+
+    def times_and_places(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return (x[..., 0], x[..., 1:]) if self.dim > 1 else super().times_and_places(x)
+
 
 class DeSitter(Quadric):
     r"""De Sitter space: a sphere of space that grows exponentially with time. Curvature ``-1 / beta``.

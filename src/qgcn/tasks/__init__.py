@@ -1,6 +1,6 @@
 """Tasks, and what a task of one's own builds on.
 
-Node classification, link prediction, directed links, graph reconstruction, entailment.
+Node classification, link prediction, directed links, graph reconstruction, that of directed pairs, entailment.
 """
 
 from qgcn.tasks.arrow_predictor import ArrowPredictor
@@ -8,6 +8,7 @@ from qgcn.tasks.batches import WHOLE, Batch, Draws, FullBatch, Loader, Randomnes
 from qgcn.tasks.classification import NodeClassification, NodeClassifier
 from qgcn.tasks.config import Config, read_config
 from qgcn.tasks.directed_links import DirectedLinks
+from qgcn.tasks.directed_reconstruction import DirectedReconstruction, DirectedReconstructor
 from qgcn.tasks.entailment import Entailment, EntailmentPredictor
 from qgcn.tasks.link_predictor import LinkPredictor
 from qgcn.tasks.links import LinkPrediction
@@ -24,6 +25,8 @@ __all__ = [
     "Batch",
     "Config",
     "DirectedLinks",
+    "DirectedReconstruction",
+    "DirectedReconstructor",
     "Draws",
     "Entailment",
     "EntailmentPredictor",

@@ -23,7 +23,7 @@ from qgcn.tasks.arrow_scores import (
     yardstick_scores,
 )
 from qgcn.tasks.config import Config
-from qgcn.tasks.inputs import check_part
+from qgcn.tasks.inputs import check_one_way, check_part
 from qgcn.tasks.insights import Column, Listing, Quality, auc_by_degree
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.ranges import NETWORK, Choice, Interval, Range
@@ -131,11 +131,7 @@ class DirectedLinks(Task[DirectedLinkConfig]):
     def make_split(cls, data: "Data", config: DirectedLinkConfig) -> dict[str, Tensor]:
         """Split the edges, see :func:`qgcn.data.split_directed`, or take a published split of the data set."""
         edges, nodes = data.edge_index, int(data.num_nodes or 0)
-        if edges.shape[1] and not bool(one_way(edges, edges, nodes).any()):
-            raise ValueError(
-                "the graph is undirected, each edge being there in both directions: expected edges that lead one way; "
-                "qgcn train links takes both"
-            )
+        check_one_way(data, "qgcn train links takes both")
         published = load_directed_split(config.data, config.fold)
         if published is not None:
             for name in ("val", "test", "reverses"):

@@ -257,11 +257,7 @@ class Entailment(Task[EntailmentConfig]):
             ValueError: A node of a changed graph was not there in training, and the model learns coordinates alone.
         """
         points = super().embed(predictor)
-        if self.origin is None or not self.capabilities.learns_nodes:
-            return points
-        if self.origin.newcomer is not None:
-            raise ValueError(f"{self.origin.newcomer!r} was not there in training, and {self.config.model} places no new nodes")
-        return points[self.origin.places.to(points.device)]
+        return self.origin.known(points, self.config.model) if self.origin and self.capabilities.learns_nodes else points
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draw other descendants and other ancestors for each training pair; mark those that count as negatives."""

@@ -1,15 +1,28 @@
 """Features and edges of a problem, laid out as models take them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from qgcn.data import one_way
 from qgcn.nn import Adjacency, Aggregation, SparseMatrix
 from qgcn.tasks.features import laid_out
 
-__all__ = ["Inputs", "check_part"]
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+__all__ = ["Inputs", "check_one_way", "check_part"]
+
+
+def check_one_way(data: "Data", advice: str) -> None:
+    """Raise ``ValueError`` with a piece of advice if every edge of a graph is there in both directions."""
+    edges = data.edge_index
+    if edges.shape[1] and not bool(one_way(edges, edges, int(data.num_nodes or 0)).any()):
+        raise ValueError(
+            f"the graph is undirected, each edge being there in both directions: expected edges that lead one way; {advice}"
+        )
 
 
 def check_part(split: Mapping[str, Tensor], name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> None:

@@ -52,6 +52,16 @@ class Origin:
             raise ValueError(f"the new node {self.newcomer!r} has no {what}")
         return values[self.places]
 
+    def known(self, points: Tensor, model: str) -> Tensor:
+        """Return the points of all nodes, given those of the nodes in training, by a model that learns coordinates alone.
+
+        Raises:
+            ValueError: A node is new.
+        """
+        if self.newcomer is not None:
+            raise ValueError(f"{self.newcomer!r} was not there in training, and {model} places no new nodes")
+        return points[self.places.to(points.device)]
+
     def features(self, given: Tensor | None, trained: Tensor | None) -> Tensor | None:
         """Return the features of all nodes: those given, or those from training.
 

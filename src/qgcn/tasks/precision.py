@@ -24,7 +24,13 @@ class Estimate(NamedTuple):
 
 @torch.no_grad()
 def estimate_mean_average_precision(
-    x: Tensor, edge_index: Tensor | Neighbourhoods, manifold: Metric, nodes: int, *, seed: int = 0
+    x: Tensor,
+    edge_index: Tensor | Neighbourhoods,
+    manifold: Metric,
+    nodes: int,
+    *,
+    seed: int = 0,
+    lead: Tensor | None = None,
 ) -> Estimate:
     r"""Return :func:`~qgcn.metrics.mean_average_precision` over some nodes alone, each measured exactly against all others.
 
@@ -36,6 +42,7 @@ def estimate_mean_average_precision(
         manifold: The space; anything with ``pairwise_dist``.
         nodes: How many of the nodes with neighbours, drawn at random without repetition; all if there are no more.
         seed: Of the draw: the same nodes of the same graph each time (default: 0).
+        lead: As for :func:`~qgcn.metrics.mean_average_precision`.
 
     Raises:
         TypeError: An argument has the wrong type.
@@ -47,17 +54,17 @@ def estimate_mean_average_precision(
     graph = edge_index if isinstance(edge_index, Neighbourhoods) else graph_of(edge_index, x)
     if graph.num_nodes != len(x):
         raise ValueError(f"x must have one point for each of the graph's {graph.num_nodes} nodes, got {len(x)}")
-    joined = (graph.degree > 0).nonzero().squeeze(1)
+    joined = graph.joined
     if nodes >= len(joined):
-        whole = mean_average_precision(x, graph.to(x.device), manifold)
+        whole = mean_average_precision(x, graph.to(x.device), manifold, lead=lead)
         return Estimate(whole, torch.zeros((), dtype=torch.float64, device=x.device))
     draw = torch.randperm(len(joined), generator=torch.Generator().manual_seed(seed))[:nodes]
-    found = precision_of(x, graph, manifold, joined[draw.to(joined.device)])
+    found = precision_of(x, graph, manifold, joined[draw.to(joined.device)], lead)
     return Estimate(found.mean(), 1.96 * found.std() * math.sqrt((1 - nodes / len(joined)) / nodes))
 
 
 @torch.no_grad()
-def precision_of(x: Tensor, graph: Neighbourhoods, manifold: Metric, nodes: Tensor) -> Tensor:
+def precision_of(x: Tensor, graph: Neighbourhoods, manifold: Metric, nodes: Tensor, lead: Tensor | None = None) -> Tensor:
     """Return how well the nearest points of some nodes, among all points, are their neighbours, shape ``(n,)``.
 
     Law: what :func:`~qgcn.metrics.node_precision` returns of these nodes.
@@ -67,22 +74,10 @@ def precision_of(x: Tensor, graph: Neighbourhoods, manifold: Metric, nodes: Tens
         graph: The neighbours of every node; it may be on another device than the points.
         manifold: The space; anything with ``pairwise_dist``.
         nodes: Different nodes, shape ``(n,)``, on the device of the graph.
+        lead: What is taken off the distance to each node, shape ``(N,)``.
     """
-    place = torch.full((graph.num_nodes,), -1, device=nodes.device)
-    place[nodes] = torch.arange(len(nodes), device=nodes.device)
-    rest = (place < 0).nonzero().squeeze(1)
-    place[rest] = torch.arange(len(nodes), graph.num_nodes, device=nodes.device)
-    points, leaving = x[torch.cat((nodes, rest)).to(x.device)], _leaving(graph, nodes, place).to(x.device)
-    found = average_precision(points, leaving, manifold, count=len(nodes))
+    order, leaving = graph.leaving(nodes)
+    order = order.to(x.device)
+    ahead = None if lead is None else lead[order]
+    found = average_precision(x[order], leaving.to(x.device), manifold, count=len(nodes), lead=ahead)
     return torch.where(graph.degree[nodes].to(found.device) > 0, found, torch.nan)
-
-
-def _leaving(graph: Neighbourhoods, drawn: Tensor, place: Tensor) -> Neighbourhoods:
-    """Return the edges that leave some nodes, which come first, all nodes being renamed."""
-    degree = torch.zeros_like(graph.degree)
-    degree[: len(drawn)] = graph.degree[drawn]
-    start = torch.cat((degree.new_zeros(1), degree.cumsum(0)))
-    source = torch.repeat_interleave(torch.arange(len(degree), device=degree.device), degree)
-    within = torch.arange(len(source), device=degree.device) - start[source]
-    target = graph.target[graph.start.to(degree.device)[drawn[source]] + within]
-    return Neighbourhoods(source, place[target], degree, start.cpu())

@@ -21,7 +21,6 @@ from qgcn.tasks.batches import Batch, Share
 from qgcn.tasks.config import Config
 from qgcn.tasks.division import Division
 from qgcn.tasks.placement import place_nodes
-from qgcn.tasks.precision import estimate_mean_average_precision
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.ranges import Choice, Interval, Range
 from qgcn.tasks.registry import register_task
@@ -276,21 +275,16 @@ class Reconstruction(Task[ReconstructionConfig]):
 
     def selection(self, prediction: Tensor, space: Space) -> Tensor:
         """Return the mAP; of some nodes where negatives are drawn."""
-        if self.drawn is not None and self.num_nodes > sampling.CHOOSERS:
-            return estimate_mean_average_precision(prediction, self.neighbourhoods, space, sampling.CHOOSERS).mean
-        return metrics.mean_average_precision(prediction, self.neighbourhoods.to(prediction.device), space).double()
+        return sampling.selection(prediction, self.neighbourhoods, space, drawn=self.drawn)
 
     def score(self, prediction: Tensor, split: Split, space: Space) -> Scores:
         """Return mAP and distortion; on a large graph the mAP of some nodes with its margin, and no distortion."""
+        found = sampling.precision(prediction, self.neighbourhoods, space)
         if self.num_nodes > sampling.EXACT:
-            return sampling.score(prediction, self.neighbourhoods, space)
+            return found
         few, graph = SOURCES if self.num_nodes > LARGE else None, self.neighbourhoods.to(prediction.device)
         stretch = metrics.distortion(prediction, graph, space, scale=True, sources=few)
-        return {
-            "map": float(metrics.mean_average_precision(prediction, graph, space)),
-            "distortion": float(stretch.average),
-            "worst_distortion": float(stretch.worst),
-        }
+        return found | {"distortion": float(stretch.average), "worst_distortion": float(stretch.worst)}
 
     def yardsticks(self) -> dict[str, Callable[[], Scores]]:
         """Return random points in the same space, and a spectral embedding in as many dimensions; none on a large graph."""
@@ -335,6 +329,7 @@ class Reconstruction(Task[ReconstructionConfig]):
         weights = "weights of edges are used by convolutions alone: objective and score ask whether nodes are joined"
         missing = [f"no yardsticks: the graph has more than {LARGE:,} nodes"] if self.num_nodes > LARGE else []
         drawn = sampling.remarks(self.drawn, self.num_nodes, self.config.blocks)
+        drawn += ["no distortion: the graph is too large"] if self.num_nodes > sampling.EXACT else []
         return ([weights] if weighted else super().remarks()) + (missing if self.config.yardsticks else []) + drawn
 
     def features_used(self) -> str:

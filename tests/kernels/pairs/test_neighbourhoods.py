@@ -116,3 +116,31 @@ def test_a_metric_that_is_no_manifold_of_geoopt_says_nothing_of_its_points():
         pass
 
     check_on_manifold(torch.zeros(2, 2), Metric())
+
+
+def test_turned_edges_lead_back():
+    graph = Neighbourhoods.of(torch.tensor([[3, 0, 0, 3], [1, 2, 1, 0]]), 5)
+    back = graph.turned
+    assert torch.stack((back.source, back.target)).tolist() == [[0, 1, 1, 2], [3, 0, 3, 0]]
+    assert back.degree.tolist() == [1, 2, 1, 0, 0]
+    assert torch.equal(back.turned.source, graph.source)
+    assert torch.equal(back.turned.target, graph.target)
+
+
+@pytest.mark.parametrize("nodes", [[3, 0], [0], [4, 3, 1]])
+def test_edges_that_leave_some_nodes_are_theirs_under_other_names(nodes):
+    edges = torch.tensor([[3, 0, 0, 3, 2], [1, 2, 1, 0, 4]])
+    order, leaving = Neighbourhoods.of(edges, 5).leaving(torch.tensor(nodes))
+    assert order.tolist() == nodes + [node for node in range(5) if node not in nodes]
+    found = {tuple(pair) for pair in order[torch.stack((leaving.source, leaving.target))].T.tolist()}
+    assert found == {tuple(pair) for pair in edges.T.tolist() if pair[0] in nodes}
+    assert leaving.degree.tolist() == [int((edges[0] == node).sum()) for node in nodes] + [0] * (5 - len(nodes))
+    assert torch.equal(leaving.start.diff(), leaving.degree)
+
+
+def test_a_compact_graph_has_nodes_with_neighbours_first():
+    graph = Neighbourhoods.of(torch.tensor([[3, 1], [1, 2]]), 5)
+    assert graph.joined.tolist() == [1, 3]
+    order, renamed = graph.compact
+    assert order.tolist() == [1, 3, 0, 2, 4]
+    assert torch.stack((renamed.source, renamed.target)).tolist() == [[0, 1], [3, 0]]

@@ -61,3 +61,33 @@ def test_if_all_points_coincide_a_node_is_told_from_none():
         precision = on("native", average_precision, x, Neighbourhoods.of(edges, 40), space)
         assert precision[0].item() == pytest.approx(3 / 39)
         assert precision[5].item() == pytest.approx(1 / 39)
+
+
+@pytest.mark.parametrize("name", ["E10", "H10", "S10", "Q4,2xE4"])
+def test_a_lead_counts_as_nearer_on_every_path(name):
+    space = parse_space(name)
+    x = settled_points(space, 40, margin=1e-4)
+    leads = (torch.randn(40, generator=generator(seed)) for seed in range(2000))
+    gaps = ((lead, (space.pairwise_dist(x) - lead).sort().values.diff().min()) for lead in leads)
+    lead = next(lead for lead, gap in gaps if gap > 2e-5)  # rounding ties nothing
+    graph = Neighbourhoods.of(torch.randint(0, 39, (2, 160), generator=generator(0)), 40)
+    native, eager = (on(path, average_precision, x, graph, space, lead=lead) for path in ("native", "eager"))
+    torch.testing.assert_close(native, eager, rtol=1e-14, atol=0)
+    edges = torch.stack((graph.source, graph.target))
+    torch.testing.assert_close(native, naive_precision(space.pairwise_dist(x) - lead, edges), rtol=1e-12, atol=0)
+    same = on("native", average_precision, x, graph, space, lead=torch.full((40,), 0.5))
+    torch.testing.assert_close(same, on("native", average_precision, x, graph, space), rtol=1e-3, atol=0)  # but for rounding
+    assert not torch.allclose(native, same)
+    few = on("eager", average_precision, x, graph, space, lead=lead, chunk=4, count=9)
+    assert torch.equal(few, eager[:9])
+
+
+def test_a_lead_that_is_tied_counts_against_the_node():
+    space, graph = parse_space("E1"), Neighbourhoods.of(torch.tensor([[0], [1]]), 4)
+    x = torch.tensor([[0.0], [1.0], [3.0], [4.0]])
+    for path in ("native", "eager"):
+        found = [
+            on(path, average_precision, x, graph, space, lead=torch.tensor(lead))[0].item()
+            for lead in ([9.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0], [0.0, -1.0, 2.0, 2.5])
+        ]
+        assert found == [1, 1 / 2, 1 / 3]

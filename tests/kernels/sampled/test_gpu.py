@@ -5,7 +5,7 @@ import torch
 
 from cases import generator
 from interpreter import DEVICE, interpret, runs
-from sampling import case, close, solved
+from sampling import case, close, close_ordered, ordered, solved
 
 pytest.importorskip("triton")
 from qgcn.kernels.sampled import gpu
@@ -45,3 +45,14 @@ def test_runs_of_rows_and_columns_are_put_together(monkeypatch):
     columns = torch.randperm(70, generator=generator(0))[:66]
     found = solved("triton", torch.float32, space, points, graph, columns, DEVICE)
     close(found, solved("eager", torch.float64, space, points, graph, columns))
+
+
+@runs
+@pytest.mark.parametrize(("name", "count", "options"), [("E9", 34, {}), ("H5xS5", 20, {"squared": True}), ("S3", None, {})])
+def test_ordered_pairs_by_triton_equal_eager_in_float64(name, count, options, monkeypatch):
+    monkeypatch.setattr(gpu, "_BLOCKS", 3)
+    space, points, graph = case(name, 40)
+    times = 2 * torch.randn(40, generator=generator(2))
+    columns = None if count is None else torch.randperm(40, generator=generator(count))[:count]
+    found = ordered("triton", torch.float32, space, points, times, graph, columns, DEVICE, **options)
+    close_ordered(found, ordered("eager", torch.float64, space, points, times, graph, columns, **options))

@@ -24,3 +24,11 @@ def test_a_row_itself_its_neighbours_and_what_is_not_there_are_left_out(count, r
     assert bits[:, count:].all()
     drawn = (~expected).sum(1)
     assert torch.equal(found.log_weight, torch.where(drawn > 0, total / torch.where(drawn > 0, drawn, 1), 1).log())
+
+
+def test_columns_that_were_drawn_unequally_have_weights_of_their_own():
+    edges, weights = torch.tensor([[0, 1], [2, 0]]), torch.tensor([3.0, 2.0, 1.0])
+    found = Negatives.of(torch.tensor([2, 0, 4]), edges, range(5), 5, torch.ones(5), weights)
+    assert torch.equal(found.of_columns, weights.log())
+    assert not found.log_weight.any()
+    assert Negatives.of(torch.tensor([2, 0, 4]), edges, range(5), 5, torch.ones(5)).of_columns is None

@@ -79,13 +79,17 @@ def distances(points: Points, rows: range) -> Tensor:
     return out
 
 
-def average_precision(points: Points, start: Tensor, target: Tensor, rows: range) -> Tensor:
-    """Return the average precision of some rows, float64, shape ``(len(rows),)``; NaN where a distance is."""
+def average_precision(points: Points, start: Tensor, target: Tensor, rows: range, lead: Tensor | None = None) -> Tensor:
+    """Return the average precision of some rows, float64, shape ``(len(rows),)``; NaN where a distance is.
+
+    Distances to a point are less by its ``lead``, shape ``(N,)``.
+    """
     call = Call(points)
     out = points.x.new_empty(len(rows), dtype=torch.float64)
     edges = call.pointer(start), call.pointer(target.contiguous())
+    ahead = ctypes.c_void_p() if lead is None else call.pointer(lead.to(points.x).contiguous())
     for block, found in call.blocks(rows, out):
-        _LIBRARY.call("average_precision", *call.arguments, *edges, *block, *found)
+        _LIBRARY.call("average_precision", *call.arguments, ahead, *edges, *block, *found)
     return out
 
 

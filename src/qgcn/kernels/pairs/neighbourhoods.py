@@ -150,6 +150,40 @@ class Neighbourhoods:
         words = Words.of(row, column, self.num_nodes)
         return words, words if self.symmetric else Words.of(column, row, self.num_nodes)
 
+    @cached_property
+    def turned(self) -> "Neighbourhoods":
+        """The graph with every edge turned round: the neighbours of a node are those it is a neighbour of."""
+        return Neighbourhoods.of(torch.stack((self.target, self.source)), self.num_nodes)
+
+    @cached_property
+    def joined(self) -> Tensor:
+        """Nodes with neighbours, ascending."""
+        return (self.degree > 0).nonzero().squeeze(1)
+
+    def leaving(self, nodes: Tensor) -> "tuple[Tensor, Neighbourhoods]":
+        """Return all nodes in an order in which some come first, and the edges that leave these, nodes being renamed to places.
+
+        Args:
+            nodes: Distinct nodes, shape ``(n,)``.
+        """
+        device = self.degree.device
+        place = torch.full((self.num_nodes,), -1, device=device)
+        place[nodes] = torch.arange(len(nodes), device=device)
+        rest = (place < 0).nonzero().squeeze(1)
+        place[rest] = torch.arange(len(nodes), self.num_nodes, device=device)
+        degree = torch.zeros_like(self.degree)
+        degree[: len(nodes)] = self.degree[nodes]
+        start = torch.cat((degree.new_zeros(1), degree.cumsum(0)))
+        source = torch.repeat_interleave(torch.arange(len(degree), device=device), degree)
+        within = torch.arange(len(source), device=device) - start[source]
+        target = self.target[self.start.to(device)[nodes[source]] + within]
+        return torch.cat((nodes, rest)), Neighbourhoods(source, place[target], degree, start.cpu())
+
+    @cached_property
+    def compact(self) -> "tuple[Tensor, Neighbourhoods]":
+        """All nodes, those with neighbours first, and the graph with nodes renamed to their places in this order."""
+        return self.leaving(self.joined)
+
     def chunks(self, rows: int) -> Iterator[Chunk]:
         """Cut the graph into runs of ``rows`` nodes, the last one possibly shorter."""
         for first in range(0, self.num_nodes, rows):

@@ -165,15 +165,20 @@ void distances(const float* x, const float* reach, int64_t stride, int32_t n, co
 // The average precision of each row: how well its nearest points are its neighbours, ties counted against it; 0 for a row
 // without neighbours, NaN if a distance is none.
 void average_precision(const float* x, const float* reach, int64_t stride, int32_t n, const int32_t* shape, int32_t factors,
-                       const float* sizes, const float* polynomial, float limit, const int64_t* start,
+                       const float* sizes, const float* polynomial, float limit, const float* lead, const int64_t* start,
                        const int64_t* target, int64_t first, int64_t count, int32_t threads, double* out) {
     const Space space{shape, factors, sizes, polynomial, limit};
     const Points points{x, reach, stride, n};
     for_rows(first, count, threads, [&](int64_t row, int64_t i) {
         thread_local std::vector<float> distance, bound;
         thread_local std::vector<int64_t> within;
+        if (start[row] == start[row + 1]) {  // no neighbours to be found
+            out[i] = 0;
+            return;
+        }
         distance.resize(n);
         distances_from(space, points, row, distance.data());
+        for (int j = 0; lead != nullptr && j < n; ++j) distance[j] -= lead[j];
         bool sane = true;
         for (int j = 0; j < n; ++j) sane &= distance[j] == distance[j];
         if (!sane) {  // what is no number can neither be sorted nor counted
@@ -184,8 +189,8 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
         for (int64_t e = start[row]; e < start[row + 1]; ++e) bound.push_back(distance[target[e]]);
         std::sort(bound.begin(), bound.end());
         within.assign(bound.size() + 1, 0);
-        const float last = bound.empty() ? -INF : bound.back();
-        distance[row] = 0;
+        const float last = bound.back();
+        distance[row] = -INF;
         for (int j = 0; j < n; ++j)  // count each point at the first bound it is within
             if (distance[j] <= last) ++within[std::lower_bound(bound.begin(), bound.end(), distance[j]) - bound.begin()];
         double total = 0;
@@ -194,7 +199,7 @@ void average_precision(const float* x, const float* reach, int64_t stride, int32
             for (equal = b; equal < bound.size() && bound[equal] == bound[b]; ++equal) points_within += within[equal];
             total += static_cast<double>(equal - b) * static_cast<double>(equal) / static_cast<double>(points_within);
         }
-        out[i] = bound.empty() ? 0.0 : total / bound.size();
+        out[i] = total / bound.size();
     });
 }
 

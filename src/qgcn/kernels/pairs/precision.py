@@ -15,7 +15,13 @@ __all__ = ["average_precision"]
 
 @torch.no_grad()
 def average_precision(
-    x: Tensor, graph: Neighbourhoods, manifold: Metric, *, chunk: int | None = None, count: int | None = None
+    x: Tensor,
+    graph: Neighbourhoods,
+    manifold: Metric,
+    *,
+    chunk: int | None = None,
+    count: int | None = None,
+    lead: Tensor | None = None,
 ) -> Tensor:
     """Return the average precision of each node, float64, shape ``(N,)``; 0 for a node without neighbours.
 
@@ -27,6 +33,7 @@ def average_precision(
         manifold: The space.
         chunk: Nodes whose distances are computed at once; chosen to bound memory if not given.
         count: Take the first nodes alone, so many of them.
+        lead: How much nearer than it is each node counts, shape ``(N,)``; 0 if not given.
     """
     count = len(x) if count is None else count
     x = x.as_subclass(Tensor).detach()
@@ -34,7 +41,7 @@ def average_precision(
     factors = factors_of(manifold)
     if choose(x, manifold, factors).name == "native" and factors is not None:
         points = Points.of(x, sizes_of(factors, x), layout_of(factors))
-        result = cpu.average_precision(points, graph.start, graph.target, range(count))
+        result = cpu.average_precision(points, graph.start, graph.target, range(count), lead)
         check_distances(result)
         return result
     parts = []
@@ -43,7 +50,7 @@ def average_precision(
             break
         if part.edges.start < part.edges.stop:
             dist = distances_from(x, range(part.first, part.first + part.rows), manifold)
-            parts.append(reference.average_precision(dist, graph, part))
+            parts.append(reference.average_precision(dist if lead is None else dist - lead, graph, part))
         else:
             parts.append(torch.zeros(part.rows, dtype=torch.float64, device=x.device))
     return torch.cat(parts)[:count]

@@ -5,5 +5,6 @@
 
 from qgcn.kernels.sampled.negatives import Negatives
 from qgcn.kernels.sampled.objective import Part, part_loss, sampled_reconstruction_loss
+from qgcn.kernels.sampled.ordered import ordered_loss
 
-__all__ = ["Negatives", "Part", "part_loss", "sampled_reconstruction_loss"]
+__all__ = ["Negatives", "Part", "ordered_loss", "part_loss", "sampled_reconstruction_loss"]

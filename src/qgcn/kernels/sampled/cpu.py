@@ -19,7 +19,7 @@ __all__ = ["log_sum", "log_sum_gradient", "obstacle"]
 
 _FIXED: Final = [
     *(c_void_p, c_void_p, c_int64, c_int64, c_int64, c_int32, c_void_p, c_void_p, c_int64),
-    *(c_void_p, c_int32, c_void_p, c_void_p, c_float, c_float, c_int32, c_void_p, c_int32),
+    *(c_void_p, c_int32, c_void_p, c_void_p, c_float, c_float, c_int32, c_void_p, c_void_p, c_int32),
 ]
 _LIBRARY: Final = Library(
     Path(__file__).with_name("sampled.cpp"),
@@ -40,7 +40,7 @@ _SLABS: Final = 16
 class _Call:
     """The arguments that both functions begin with; keeps alive what they point to."""
 
-    def __init__(self, rows: Points, columns: Points, energy: Energy, left_out: Tensor) -> None:
+    def __init__(self, rows: Points, columns: Points, energy: Energy, left_out: Tensor, bias: Tensor | None) -> None:
         self._kept: list[Any] = []
         self.words = len(left_out)
         self.rows = len(rows)
@@ -62,6 +62,7 @@ class _Call:
             ARC_LIMIT,
             float(energy.tau),
             int(energy.squared),
+            None if bias is None else self._by_coordinate(bias.unsqueeze(1)),
             self.pointer(left_out.contiguous()),
         )
 
@@ -86,43 +87,47 @@ def _with_inverse(reach: Tensor) -> Tensor:
     return torch.stack((reach, 1 / reach), dim=2).flatten(1)
 
 
-def log_sum(rows: Points, columns: Points, energy: Energy, left_out: Tensor) -> Tensor:
-    """Return the base-2 logarithm of each row's sum, shape ``(R,)``; ``tau`` is in units of base 2.
+def log_sum(rows: Points, columns: Points, energy: Energy, left_out: Tensor, bias: Tensor | None) -> Tensor:
+    """Return the base-2 logarithm of each row's sum, shape ``(R,)``; ``tau`` and ``bias`` are in units of base 2.
 
     Args:
         rows: Points, ``R`` of them.
         columns: Points, ``n`` of them.
         energy: Energy of a pair.
         left_out: Bits of the pairs that are left out, see :class:`~qgcn.kernels.sampled.Negatives`.
+        bias: Added to the exponent of each column, shape ``(n,)``.
     """
-    call, out = _Call(rows, columns, energy, left_out), rows.x.new_empty(len(rows))
+    call, out = _Call(rows, columns, energy, left_out, bias), rows.x.new_empty(len(rows))
     for _, arguments in call.runs():
         _LIBRARY.call("log_sum", *arguments, out.data_ptr())
     return out
 
 
 def log_sum_gradient(
-    rows: Points, columns: Points, energy: Energy, left_out: Tensor, shift: Tensor, weight: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return weighted sums over pairs: of half the slope of the energy by either point, and of energy and slopes by sizes.
+    rows: Points, columns: Points, energy: Energy, left_out: Tensor, bias: Tensor | None, shift: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Return weighted sums over pairs: of half the slope of the energy by either point, of energy and slopes by sizes, of 1.
 
     Args:
-        rows: As for :func:`log_sum`, as are the next three.
+        rows: As for :func:`log_sum`, as are the next four.
         columns: ...
         energy: ...
         left_out: ...
+        bias: ...
         shift: Minus the logarithm of each row's sum.
         weight: Gradient of each row's logarithm.
 
     Returns:
-        Shapes ``(R, d)``, ``(n, d)`` and ``(1 + F,)``.
+        Shapes ``(R, d)``, ``(n, d)`` and ``(1 + F,)``; and by column, ``(n,)``, if there is a bias.
     """
-    call, dim = _Call(rows, columns, energy, left_out), rows.x.shape[1]
+    call, dim = _Call(rows, columns, energy, left_out, bias), rows.x.shape[1]
+    height = dim + (bias is not None)
     given = call.pointer(shift.contiguous()), call.pointer(weight.contiguous())
     slab = -(-call.each // _SLABS)
     to_x, to_rest = rows.x.new_empty(len(rows), dim), rows.x.new_empty(len(rows), len(rows.layout) + 1)
-    to_y, slabs = rows.x.new_zeros(dim, call.words * WORD), rows.x.new_empty(_SLABS, dim, call.words * WORD)
+    to_y, slabs = rows.x.new_zeros(height, call.words * WORD), rows.x.new_empty(_SLABS, height, call.words * WORD)
     for run, arguments in call.runs():
         _LIBRARY.call("log_sum_gradient", *arguments, *given, slab, to_x.data_ptr(), slabs.data_ptr(), to_rest.data_ptr())
         to_y += slabs[: -(-len(run) // slab)].sum(0)
-    return to_x, to_y[:, : len(columns)].t(), to_rest.sum(0)
+    to_y = to_y[:, : len(columns)]
+    return to_x, to_y[:dim].t(), to_rest.sum(0), None if bias is None else to_y[dim]

@@ -20,15 +20,25 @@ class Negatives:
         left_out: Pairs that are left out: the row itself, its neighbours, and columns past the last, to a multiple of 32. Bit
             ``k % 32`` of ``left_out[k // 32, u]`` is that of column ``k`` and row ``u``; int32, shape ``(ceil(n / 32), R)``.
         log_weight: Logarithm of how many non-neighbours of each row each of its drawn ones stands for, shape ``(R,)``.
+        of_columns: The same of each column, for all rows, shape ``(n,)``, if columns were drawn unequally.
     """
 
     rows: range
     columns: Tensor
     left_out: Tensor
     log_weight: Tensor
+    of_columns: Tensor | None = None
 
     @classmethod
-    def of(cls, columns: Tensor, edges: Tensor, rows: range, num_points: int, total: Tensor) -> "Negatives":
+    def of(
+        cls,
+        columns: Tensor,
+        edges: Tensor,
+        rows: range,
+        num_points: int,
+        total: Tensor,
+        weights: Tensor | None = None,
+    ) -> "Negatives":
         """Find out which pairs are to be left out; waits for no device.
 
         Args:
@@ -37,6 +47,7 @@ class Negatives:
             rows: The rows.
             num_points: Number of points.
             total: Number of non-neighbours that each row has in the whole graph, shape ``(R,)``.
+            weights: For how many points each column stands, shape ``(n,)``; in each row for equally many if not given.
         """
         count, n = len(rows), len(columns)
         words = -(-n // WORD)
@@ -57,6 +68,8 @@ class Negatives:
         left_out = bits.view(words, count)
         if n % WORD:
             left_out[-1] |= -(1 << n % WORD)
+        if weights is not None:
+            return cls(rows, columns, left_out, torch.zeros_like(total), weights.to(total.dtype).log())
         drawn = (n - missing).to(total.dtype)
         weight = torch.where(drawn > 0, total / torch.where(drawn > 0, drawn, 1), 1)  # where none is drawn, the sum is nothing
         return cls(rows, columns, left_out, weight.log())

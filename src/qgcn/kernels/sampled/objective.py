@@ -97,7 +97,9 @@ def sampled_reconstruction_loss(
     return part_loss(x, Part(edges, share, negatives), manifold, temperature_of(temperature, x), squared=squared)
 
 
-def part_loss(x: Tensor, part: Part, manifold: Metric, tau: Tensor, *, squared: bool = True) -> Tensor:
+def part_loss(
+    x: Tensor, part: Part, manifold: Metric, tau: Tensor, *, squared: bool = True, bias: Tensor | None = None
+) -> Tensor:
     """Return the costs of some edges, each times its share, added up.
 
     Args:
@@ -106,9 +108,16 @@ def part_loss(x: Tensor, part: Part, manifold: Metric, tau: Tensor, *, squared: 
         manifold: The space.
         tau: Temperature, shape ``()``.
         squared: Use squared distances.
+        bias: Added to the exponent of each point as the far end of a pair, shape ``(N,)``.
     """
     x = x.as_subclass(Tensor)
-    log_sum, energy = sampled_energies(x, part.negatives, part.edges, manifold, tau, squared=squared)
+    of_columns = part.negatives.of_columns
+    if bias is not None:
+        of_far = bias.index_select(0, part.negatives.columns)
+        of_columns = of_far if of_columns is None else of_far + of_columns
+    log_sum, energy = sampled_energies(x, part.negatives, part.edges, manifold, tau, squared=squared, bias=of_columns)
     log_sum = log_sum + part.negatives.log_weight.to(x.dtype)
     margin = torch.addcmul(log_sum.index_select(0, part.edges[0] - part.negatives.rows.start), tau, energy)
+    if bias is not None:
+        margin = margin - bias.index_select(0, part.edges[1])
     return part.share @ -logsigmoid(-margin)

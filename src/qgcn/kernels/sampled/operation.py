@@ -25,21 +25,35 @@ __all__ = ["sampled_energies"]
 class _Kernels(Protocol):
     """The functions of a fused implementation; see :mod:`qgcn.kernels.sampled.cpu`."""
 
-    def log_sum(self, rows: Points, columns: Points, energy: Energy, left_out: Tensor) -> Tensor:
+    def log_sum(self, rows: Points, columns: Points, energy: Energy, left_out: Tensor, bias: Tensor | None) -> Tensor:
         """Return the base-2 logarithm of each row's sum."""
 
     def log_sum_gradient(
-        self, rows: Points, columns: Points, energy: Energy, left_out: Tensor, shift: Tensor, weight: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+        self,
+        rows: Points,
+        columns: Points,
+        energy: Energy,
+        left_out: Tensor,
+        bias: Tensor | None,
+        shift: Tensor,
+        weight: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """Return weighted sums over pairs."""
 
 
 def sampled_energies(
-    x: Tensor, negatives: Negatives, edges: Tensor, manifold: Metric, tau: Tensor, *, squared: bool
+    x: Tensor,
+    negatives: Negatives,
+    edges: Tensor,
+    manifold: Metric,
+    tau: Tensor,
+    *,
+    squared: bool,
+    bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     r"""Return the logarithm of each row's sum over its drawn negatives, shape ``(R,)``, and each edge's energy, ``(E,)``.
 
-    .. math:: \log \sum_{w \in S \setminus X(u)} e^{-\tau E(u, w)}
+    .. math:: \log \sum_{w \in S \setminus X(u)} e^{-\tau E(u, w) + b_w}
 
     A sum of nothing has the logarithm minus infinity. Differentiable once.
 
@@ -50,18 +64,19 @@ def sampled_energies(
         manifold: The space.
         tau: :math:`\tau`, shape ``()``.
         squared: Use :math:`d^2`; otherwise :math:`d`.
+        bias: :math:`b`, of the columns, shape ``(n,)``; 0 if not given.
     """
     factors = factors_of(manifold)
     kernels = backends.choose(_IMPLEMENTATIONS, x, manifold, factors).module()
     if kernels is None or factors is None:
         rows, columns = x[negatives.rows.start : negatives.rows.stop], x.index_select(0, negatives.columns)
-        sums = reference.log_sum(rows, columns, manifold, Energy(tau, squared), negatives.left_out)
+        sums = reference.log_sum(rows, columns, manifold, Energy(tau, squared), negatives.left_out, bias)
         ends = x.index_select(0, edges[0]), x.index_select(0, edges[1])
         return sums, manifold.dist2(*ends) if squared else manifold.dist(*ends)
     pairs = choose_pairs(x, manifold, factors).module()
     apply: Any = _Energies.apply
     found: tuple[Tensor, Tensor] = apply(
-        x, sizes_of(factors, x), tau, _Fixed(negatives, edges, layout_of(factors), squared, kernels, pairs)
+        x, sizes_of(factors, x), tau, bias, _Fixed(negatives, edges, layout_of(factors), squared, kernels, pairs)
     )
     return found
 
@@ -95,30 +110,35 @@ class _Energies(Function):
     """Both in one go; the gradient goes over the tile a second time and keeps nothing of it."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, sizes: Tensor, tau: Tensor, fixed: _Fixed) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, x: Tensor, sizes: Tensor, tau: Tensor, bias: Tensor | None, fixed: _Fixed) -> tuple[Tensor, Tensor]:
         points = Points.of(x, sizes, fixed.layout)
-        log = fixed.kernels.log_sum(*fixed.parts(points), fixed.energy(tau), fixed.negatives.left_out)
+        log = fixed.kernels.log_sum(*fixed.parts(points), fixed.energy(tau), fixed.negatives.left_out, _in_base_2(bias))
         shift = torch.where(log > -math.inf, -log, -math.inf)  # of an empty sum nothing depends on anything
-        ctx.save_for_backward(points.x, points.reach, sizes, tau, shift)
+        ctx.save_for_backward(points.x, points.reach, sizes, tau, bias, shift)
         ctx.fixed = fixed
         of_edges = _pairs(fixed).edge_energy(points, fixed.edges[0], fixed.edges[1], fixed.squared)
         # NaN if a point is not finite, whatever comparisons made of it
-        return torch.addcmul((0 * points.x).sum(), log, log.new_full((), math.log(2))), of_edges
+        unsound = (0 * points.x).sum() if bias is None else (0 * points.x).sum() + (0 * bias).sum()
+        return torch.addcmul(unsound, log, log.new_full((), math.log(2))), of_edges
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, weight: Tensor, edge_weight: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        x, reach, sizes, tau, shift = ctx.saved_tensors
+    def backward(ctx: Any, weight: Tensor, edge_weight: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None, None]:
+        x, reach, sizes, tau, bias, shift = ctx.saved_tensors
         fixed: _Fixed = ctx.fixed
         points = Points(x, reach, sizes, fixed.layout)
         source, target = fixed.edges
         to_x, to_sizes = _pairs(fixed).edge_gradient(points, source, target, edge_weight.contiguous(), fixed.squared)
-        tile = (*fixed.parts(points), fixed.energy(tau), fixed.negatives.left_out, shift, weight.contiguous())
-        of_rows, of_columns, to_rest = fixed.kernels.log_sum_gradient(*tile)
+        tile = (*fixed.parts(points), fixed.energy(tau), fixed.negatives.left_out, _in_base_2(bias), shift, weight.contiguous())
+        of_rows, of_columns, to_rest, to_bias = fixed.kernels.log_sum_gradient(*tile)
         rows = fixed.negatives.rows
         to_x[rows.start : rows.stop].addcmul_(of_rows, -2 * tau)
         to_x.index_add_(0, fixed.negatives.columns, of_columns * (-2 * tau))  # columns are distinct
-        return to_x, torch.addcmul(to_sizes, -tau, to_rest[1:]), -to_rest[0], None
+        return to_x, torch.addcmul(to_sizes, -tau, to_rest[1:]), -to_rest[0], to_bias, None
+
+
+def _in_base_2(bias: Tensor | None) -> Tensor | None:
+    return None if bias is None else bias / math.log(2)
 
 
 def _pairs(fixed: _Fixed) -> PairKernels:

@@ -13,7 +13,7 @@ from qgcn.kernels.pairs.points import Energy
 __all__ = ["log_sum"]
 
 
-def log_sum(x: Tensor, y: Tensor, manifold: Metric, energy: Energy, left_out: Tensor) -> Tensor:
+def log_sum(x: Tensor, y: Tensor, manifold: Metric, energy: Energy, left_out: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return the logarithm of each row's sum over the columns, shape ``(R,)``; minus infinity for a sum of nothing.
 
     Args:
@@ -22,11 +22,14 @@ def log_sum(x: Tensor, y: Tensor, manifold: Metric, energy: Energy, left_out: Te
         manifold: The space.
         energy: Energy of a pair.
         left_out: Bits of the pairs that are left out, see :class:`~qgcn.kernels.sampled.Negatives`.
+        bias: Added to the exponent of each column, shape ``(n,)``.
     """
 
     def some(x: Tensor, bits: Tensor) -> Tensor:
         dist = manifold.pairwise_dist(x, y)
         cost = energy.tau * (dist.square() if energy.squared else dist)
+        if bias is not None:
+            cost = cost - bias
         out = mask_of(bits, len(y))
         empty = out.all(1, keepdim=True)  # a sum of nothing has no gradient: its terms stay, its result is replaced
         total = cost.neg().masked_fill(out & ~empty, -math.inf).logsumexp(-1)

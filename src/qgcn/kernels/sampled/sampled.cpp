@@ -53,11 +53,12 @@ INLINE Int left_out(uint32_t bits) {
 
 extern "C" {
 
-// The base-2 logarithm of each row's sum of 2^(-tau E) over the columns whose bit is not set. Bits are by word, then by row.
+// The base-2 logarithm of each row's sum of 2^(-tau E + bias) over the columns whose bit is not set; bias is of the column, or
+// absent. Bits are by word, then by row.
 void log_sum(const float* x, const float* reach, int64_t count, int64_t first, int64_t last, int32_t dim, const float* y,
              const float* y_reach, int64_t words, const int32_t* shape, int32_t factors, const float* sizes,
-             const float* polynomial, float limit, float tau, int32_t squared, const int32_t* bits, int32_t threads,
-             float* out) {
+             const float* polynomial, float limit, float tau, int32_t squared, const float* bias, const int32_t* bits,
+             int32_t threads, float* out) {
     const Space space{shape, factors, sizes, polynomial, limit};
     const Rows rows{x, reach, dim, factors};
     const Points columns{y, y_reach, words * WORD, static_cast<int>(words * WORD)};
@@ -75,6 +76,7 @@ void log_sum(const float* x, const float* reach, int64_t count, int64_t first, i
                     Vec energy = squared_distance<false>(space, rows, row, columns, (word + v) * WORD, nullptr);
                     if (!squared) energy = root(energy);
                     value[v] = -tau * energy;
+                    if (bias != nullptr) value[v] += load(bias + (word + v) * WORD);
                     if (masked) value[v] = select(left_out(masked), all(-INF), value[v]);
                     top = select(value[v] > top, value[v], top);
                 }
@@ -93,21 +95,23 @@ void log_sum(const float* x, const float* reach, int64_t count, int64_t first, i
     });
 }
 
-// Sums over all pairs of a row and a column that is not left out, weighted by weight * 2^(shift - tau E) of the row: of half the
-// slope of the energy by either point (out_x by row; out_y by slab of rows, coordinate and column), and of the energy and its
-// slopes by the sizes (out_rest, by row). How rows are cut into slabs decides how columns are added up: never the threads.
+// Sums over all pairs of a row and a column that is not left out, weighted by weight * 2^(shift - tau E + bias) of row and column:
+// of half the slope of the energy by either point (out_x by row; out_y by slab of rows, coordinate and column; where there is a
+// bias, of the weights themselves as one coordinate more), and of the energy and its slopes by the sizes (out_rest, by row). How
+// rows are cut into slabs decides how columns are added up: never the threads.
 void log_sum_gradient(const float* x, const float* reach, int64_t count, int64_t first, int64_t last, int32_t dim,
                       const float* y, const float* y_reach, int64_t words, const int32_t* shape, int32_t factors,
                       const float* sizes, const float* polynomial, float limit, float tau, int32_t squared,
-                      const int32_t* bits, int32_t threads, const float* shift, const float* weight, int64_t slab, float* out_x,
-                      float* out_y, float* out_rest) {
+                      const float* bias, const int32_t* bits, int32_t threads, const float* shift, const float* weight,
+                      int64_t slab, float* out_x, float* out_y, float* out_rest) {
     const Space space{shape, factors, sizes, polynomial, limit};
     const Rows rows{x, reach, dim, factors};
     const int64_t stride = words * WORD;
     const Points columns{y, y_reach, stride, static_cast<int>(stride)};
     for_each((last - first + slab - 1) / slab, threads, [&](int64_t which) {
-        float* to_y = out_y + which * dim * stride;
-        std::fill_n(to_y, dim * stride, 0.0f);
+        const int64_t height = dim + (bias != nullptr);
+        float* to_y = out_y + which * height * stride;
+        std::fill_n(to_y, height * stride, 0.0f);
         Separation parts[MOST_FACTORS];
         Vec by_size[MOST_FACTORS];
         std::vector<Vec> to_x(dim);
@@ -122,8 +126,14 @@ void log_sum_gradient(const float* x, const float* reach, int64_t count, int64_t
                 const uint32_t masked = static_cast<uint32_t>(bits[word * count + row]);
                 Vec energy = squared_distance<true>(space, rows, row, columns, column, parts);
                 if (!squared) energy = root(energy);
-                Vec own = row_weight * exp2(row_shift - tau * energy);
+                Vec power = row_shift - tau * energy;
+                if (bias != nullptr) power += load(bias + column);
+                Vec own = row_weight * exp2(power);
                 if (masked) own = select(left_out(masked), all(0), own);
+                if (bias != nullptr) {
+                    const Vec sum = load(to_y + dim * stride + column) + own;
+                    __builtin_memcpy(to_y + dim * stride + column, &sum, sizeof(Vec));
+                }
                 Vec changed = own;
                 if (!squared) changed *= select(energy > 0.0f, 0.5f / energy, all(0));  // the derivative of the root, zero at zero
                 by_energy += own * energy;
