@@ -25,6 +25,8 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results" / "entailment.jsonl"
 DATA = "wordnet-entailment"
 SHARES = (0.0, 0.1, 0.25)
+LENGTHS = {0.0: 1500, 0.1: 200, 0.25: 200}
+"""Epochs of the runs that are compared, by share: there are more pairs to learn from where some are implied."""
 MODELS: dict[str, dict[str, Any]] = {
     "light M10": {"cone": "light", "space": "M{0}"},
     "light M1xH9": {"cone": "light", "space": "M1xH{1}"},
@@ -139,30 +141,18 @@ def named(model: str, dim: int) -> str:
 
 
 def searched_table(lines: list[dict[str, Any]]) -> None:
-    """Print the F1 on test, in per cent, of every model with the settings that validation chose, best first."""
-    tried = {model: [line for line in lines if line["stage"] == "tune" and line["model"] == model] for model in MODELS}
-    best = {model: max(held, key=lambda line: line.get("val", 0)) for model, held in tried.items() if held}
-    print("| cone and space | negative weight | learning rate | decay | 0 %, search | 0 % | 0 %, as M10 | 10 % |")
-    print("| --- |" + " ---: |" * 7)
-    for model, line in sorted(best.items(), key=lambda row: -row[1]["val"]):
-        cells: dict[Any, float] = {}
-        for other in lines:
-            if other["model"] != model or other["dim"] != 10:
-                continue
-            if other["stage"] == "final" and _same(other["changes"], line["changes"]):
-                cells[other["share"]] = other["test"]["f1"]
-            if other["stage"] in ("final", "alike") and _same(other["changes"], best["light M10"]["changes"]):
-                cells.setdefault(("alike", other["share"]), other["test"]["f1"])
-        columns = [0.0, ("alike", 0.0), 0.1]
-        shown = [f"{100 * cells[each]:.1f}" if each in cells else "" for each in columns]
-        chosen = [f"{line['changes'][name]:g}" for name in ("negative_weight", "lr", "adam_decay")]
-        chosen.append(f"{100 * line['test']['f1']:.1f}")
-        print(f"| {named(model, 10)} | {' | '.join(chosen + shown)} |")
-
-
-def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Tell whether settings are the same but for how long they are trained."""
-    return all(one.get(name) == other[name] for name in ("lr", "negative_weight", "adam_decay"))
+    """Print the F1 on test, in per cent, of what validation chose among a model's runs of the same length, best first."""
+    runs: dict[tuple[str, int, float], list[dict[str, Any]]] = {}
+    for line in lines:
+        if "val" in line and "lr" in line["changes"] and line["changes"]["epochs"] == LENGTHS[line["share"]]:
+            runs.setdefault((line["model"], line["dim"], line["share"]), []).append(line)
+    best = {key: max(held, key=lambda line: float(line["val"])) for key, held in runs.items()}
+    columns = [(dim, share) for dim in (10, 5) for share in SHARES]
+    print("| cone and space | runs | 0 % | 10 % | 25 % | 5 dimensions: 0 % | 10 % | 25 % |\n| --- |" + " ---: |" * 7)
+    for model in sorted(MODELS, key=lambda model: -float(best[model, 10, 0.0]["val"]) if (model, 10, 0.0) in best else 0.0):
+        cells = [best.get((model, dim, share)) for dim, share in columns]
+        shown = [f"{100 * cell['test']['f1']:.1f}" if cell else "" for cell in cells]
+        print(f"| {named(model, 10)} | {len(runs.get((model, 10, 0.0), []))} | {' | '.join(shown)} |")
 
 
 def first_table(lines: list[dict[str, Any]]) -> None:

@@ -142,6 +142,20 @@ def test_it_multiplies_and_knows_its_transpose(aggregation):
         assert graph.hop(7).sources is None
 
 
+@pytest.mark.parametrize("aggregation", ["sum", "mean", "sym"])
+def test_turned_round_it_is_the_graph_of_the_edges_turned_round(aggregation):
+    weight = torch.rand(DIRECTED.shape[1], generator=generator(0))
+    graph = Adjacency.of(DIRECTED, 5, weight, aggregation=aggregation)
+    expected = Adjacency.of(DIRECTED.flip(0), 5, weight, aggregation=aggregation)
+    assert torch.equal(graph.turned.to_dense(), expected.to_dense())
+    assert torch.equal(graph.turned.turned.to_dense(), graph.to_dense())
+    left = graph.keeping(torch.rand(len(graph.decide(0.5, generator(1))), generator=generator(2)) >= 0.5)
+    assert torch.equal(left.turned.edge_index, left.edge_index.flip(0))
+    assert 0 < left.edge_index.shape[1] < DIRECTED.shape[1]
+    with pytest.raises(ValueError, match="a part of a graph cannot be turned round"):
+        _ = graph.seen_from(NODES, 1).turned
+
+
 def test_weights_are_normalised_in_double_precision_and_rounded_once():
     edges, _ = data.stochastic_block((10, 10), 0.5, 0.1, seed=1)
     weight = torch.rand(edges.shape[1], generator=generator(0))

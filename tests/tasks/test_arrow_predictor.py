@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from qgcn.models import Propagation
+from qgcn.models import QGCN, Propagation
 from qgcn.nn import Adjacency, arrow_decoder
 from qgcn.tasks import ArrowPredictor
 
@@ -48,3 +48,21 @@ def test_times_of_potentials_are_their_differences(monkeypatch):
     time = (second - first) / 2
     found = model.times(points)
     torch.testing.assert_close(found - found[0], time - time[0], rtol=1e-5, atol=1e-5)
+
+
+def test_mixed_ways_are_those_of_the_edges_and_of_the_edges_turned_round():
+    torch.manual_seed(0)
+    encoder = QGCN(5, "Q4,3", layers=2)
+    model = ArrowPredictor(encoder, arrow_decoder("joint", encoder.space), 0.5, mixed=True)
+    x, along, against = torch.eye(5), Adjacency.of(EDGES, 5), Adjacency.of(EDGES.flip(0), 5)
+    torch.testing.assert_close(model.ways.detach(), torch.tensor([0.5, 0.5]))
+    with torch.no_grad():
+        for way, graph in enumerate((along, against)):
+            model.ways.copy_(torch.eye(2)[way])
+            torch.testing.assert_close(model.embed(x, along), encoder(x, graph))
+        model.ways.fill_(0.5)
+    assert not torch.allclose(encoder(x, along), encoder(x, against))
+    points = model.embed(x, along)
+    torch.testing.assert_close(points, model.embed(x, against))  # halves of both are the same whatever is which
+    points.square().sum().backward()
+    assert (model.ways.grad != 0).all()

@@ -85,6 +85,21 @@ def test_a_model_without_direction_gets_edges_as_the_settings_say():
     assert pairs_of(again.graph.edge_index) == found["both"]
 
 
+@pytest.mark.parametrize("model", ["qgcn", "qgat", "deep", "transformer", "gcn", "gat", "sage"])
+def test_every_encoder_learns_how_much_of_each_way_it_takes(model):
+    settings = dict(model=model, space="E4", messages="mix", epochs=60, **PLAIN)
+    if model != "transformer":
+        settings["layers"] = 2
+    seeds = [0, 1] if DirectedLinks.of(graph(), **settings).can_batch() else [0]
+    trainer, losses = train(DirectedLinks, graph(), seeds, **settings)
+    task = trainer.task
+    assert pairs_of(task.graph.edge_index) == pairs_of(task.split["train"])
+    assert not task.is_static
+    assert losses[-1] < losses[0]
+    with trainer.best_predictor(0) as best:
+        assert (best.ways - 0.5).abs().min() > 0
+
+
 def test_no_drawn_negative_is_held_out_in_either_direction():
     task = DirectedLinks.of(graph())
     (drawn,) = task.draw(generator(0))
@@ -258,6 +273,7 @@ def test_a_refit_trains_on_all_edges():
         (edges(), {"fold": 1}, "^graph has no published splits: leave out fold"),
         (edges(), {"val": 0.5, "test": 0.5}, r"val \+ test < 1"),
         (edges(), {"messages": "forward"}, "^messages has no effect on the model propagation"),
+        (edges(), {"messages": "mix"}, "^messages has no effect on the model propagation"),
         (edges(), {"space": "E1"}, "a source and a target need at least 2 dimensions, got E1"),
     ],
 )

@@ -220,6 +220,20 @@ class Adjacency:
         along = graph.weights.with_values(into)
         return along, along.t if self.aggregation != "mean" else graph.weights.with_values(out_of).t
 
+    @cached_property
+    def turned(self) -> "Adjacency":
+        """The edges that are left, each the other way round.
+
+        Raises:
+            ValueError: The operand is a part of a larger graph: not all edges that leave its nodes are there.
+        """
+        if self.ends is not None:
+            raise ValueError("a part of a graph cannot be turned round: edges that leave its nodes may not be there")
+        graph = WeightedEdges(self.edge_index.flip(0), self.edge_weight, self.num_nodes, self.aggregation, self.self_loops)
+        made = Adjacency(graph, self.dtype)
+        made.rows_at_once = self.rows_at_once
+        return made
+
     def __matmul__(self, columns: Tensor) -> Tensor:
         """Aggregate once: the first aggregation of a restricted operand."""
         return self.hop(0).matrix @ columns

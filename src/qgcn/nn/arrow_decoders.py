@@ -299,7 +299,8 @@ def arrow_decoder(name: str, space: Space, *, dropout: float = 0.0) -> ArrowDeco
         >>> from qgcn.manifolds import parse_space
         >>> space = parse_space("E4")
         >>> points = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 3.0, 0.0]])
-        >>> arrow_decoder("source-target", space).decode(points, torch.tensor([[0, 1], [1, 0]]), space).tolist()
+        >>> forth_and_back = torch.tensor([[0, 1], [1, 0]])
+        >>> arrow_decoder("source-target", space).decode(points, forth_and_back, space).tolist()
         [3.0, 0.0]
     """
     if name not in ARROW_DECODERS:

@@ -1,7 +1,7 @@
 """A network with a decoder of arrows, for directed links."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from qgcn.models import Encoder
@@ -21,11 +21,21 @@ class ArrowPredictor(LinkPredictor):
         encoder: The network.
         decoder: Turns ordered pairs of points into logits.
         reverse_weight: Weight of reversed edges among the negatives.
+        mixed: Let messages pass along the arrows, then against them, by the same network, and mix what comes of both in the
+            tangent space, by two weights that are learned, each 1/2 at the start.
     """
 
-    def __init__(self, encoder: Encoder, decoder: ArrowDecoder, reverse_weight: float) -> None:
+    def __init__(self, encoder: Encoder, decoder: ArrowDecoder, reverse_weight: float, mixed: bool = False) -> None:
         super().__init__(encoder, decoder)
         self.reverse_weight = reverse_weight
+        self.ways = nn.Parameter(torch.full((2,), 0.5)) if mixed else None
+
+    def embed(self, x: Tensor | SparseMatrix, graph: Adjacency) -> Tensor:
+        """Return the embedding, points of shape ``(N, d)``."""
+        if self.ways is None:
+            return super().embed(x, graph)
+        along, against = (self.encoder.tangent(x, way) for way in (graph, graph.turned))
+        return self.space.expmap0(self.space.fold0(self.ways[0] * along + self.ways[1] * against))
 
     def loss(self, x: Tensor | SparseMatrix, graph: Adjacency, *targets: Tensor) -> Tensor:
         """Return the cross-entropy of edges, of drawn pairs, and of edges the wrong way, which have a weight of their own.

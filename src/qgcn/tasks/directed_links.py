@@ -58,8 +58,10 @@ class DirectedLinkConfig(Config):
         description="Read an edge off a product of what nodes are as sources and targets, an inner product that is oriented, "
         "the interval of two points and their times, three Fermi-Dirac functions of these, or all by a small network.",
     )
-    messages: Literal["both", "forward", "backward"] = Field(
-        "both", description="Way of messages along edges, for a model that does not tell an edge from its reverse."
+    messages: Literal["both", "forward", "backward", "mix"] = Field(
+        "both",
+        description="Way of messages along edges, for a model that does not tell an edge from its reverse; mix computes it "
+        "forward and backward, and learns how much of each.",
     )
     reverse_weight: float = Field(0.1, ge=0, description="Weight of edges turned round among the negatives in training.")
 
@@ -168,7 +170,8 @@ class DirectedLinks(Task[DirectedLinkConfig]):
     def _configure(self) -> None:
         """Give messages the arrows, or the way that the settings say, if the model does not tell directions."""
         told = self.config.capabilities.directed
-        self._inputs = self._inputs.oriented.turned("forward" if told else self.config.messages)
+        way = "forward" if told or self._mixed else self.config.messages
+        self._inputs = self._inputs.oriented.turned(way)
         super()._configure()
 
     def refitted(self) -> Self:
@@ -189,12 +192,17 @@ class DirectedLinks(Task[DirectedLinkConfig]):
         """Build an encoder and a decoder."""
         encoder, config = self.build_encoder(), self.config
         dropout = float(config.options.get("dropout", 0))  # a decoder that is a network drops as much as the encoder
-        return ArrowPredictor(encoder, arrow_decoder(config.decoder, encoder.space, dropout=dropout), config.reverse_weight)
+        decoder = arrow_decoder(config.decoder, encoder.space, dropout=dropout)
+        return ArrowPredictor(encoder, decoder, config.reverse_weight, self._mixed)
+
+    @property
+    def _mixed(self) -> bool:
+        return self.config.messages == "mix"
 
     @property
     def is_static(self) -> bool:
-        """Whether a step can be recorded: always."""
-        return True
+        """Whether a step can be recorded: not if edges that are left are laid out the other way round."""
+        return not self._mixed
 
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draw as many pairs that are no edges as there are training edges; neither they nor their reverses are held out."""
