@@ -1,17 +1,16 @@
 """WordNet's closure read off cones: which space and which cone tell ancestors from other nodes, by the settings that suit each.
 
-    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py tune --epochs 600
-    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 200 --dims 10 --shares 0.1
-    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 1500 --dims 10 --shares 0
-    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py alike --epochs 1500 --dims 10 --shares 0
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py tune
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py longer
+    QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final
     QGCN_DATA=... OMP_NUM_THREADS=1 python experiments/entailment.py final --epochs 800 --few --models "light M10"
     python experiments/entailment.py table
 
-``tune`` tries settings of every model in 10 dimensions without implied pairs; ``final`` trains each model with the settings
-whose F1 on validation was best, for every share of implied pairs, in 10 and in 5 dimensions; with ``--few``, with the default
-settings; ``alike`` trains each model with the settings of ``light M10``. Each case is a line of ``results/entailment.jsonl``
-with its settings, F1 on validation and scores on test; what is there is not computed again. No new case begins after the
-limit. The threshold of the test is that of validation.
+``tune`` tries four settings of every model for 600 epochs, in 10 dimensions, on direct edges alone. ``longer`` trains the two
+whose F1 on validation was best, and those that are best for ``light M10``, for 1,500 epochs. ``final`` takes the best of these
+for every share of implied pairs, in 10 and in 5 dimensions; with ``--few``, the default settings. Each case is a line of
+``results/entailment.jsonl`` with its settings, F1 on validation and scores on test; what is there is not computed again. No new
+case begins after the limit. The threshold of the test is that of validation.
 """
 
 import argparse
@@ -25,6 +24,8 @@ from typing import Any
 RESULTS = Path(__file__).parent / "results" / "entailment.jsonl"
 DATA = "wordnet-entailment"
 SHARES = (0.0, 0.1, 0.25)
+TRIAL = 600
+"""Epochs of a run that tries settings."""
 LENGTHS = {0.0: 1500, 0.1: 200, 0.25: 200}
 """Epochs of the runs that are compared, by share: there are more pairs to learn from where some are implied."""
 MODELS: dict[str, dict[str, Any]] = {
@@ -49,15 +50,10 @@ def settings_of(model: str, dim: int, share: float, changes: dict[str, Any], dev
     return named | {"share": share, "device": device, "yardsticks": False} | changes
 
 
-def grid(epochs: int) -> list[dict[str, Any]]:
-    """Return the settings that are tried."""
-    base = {"epochs": epochs, "eval_every": max(1, epochs // 4)}
-    return [base | {"lr": lr, "negative_weight": weight, "adam_decay": decay} for lr, weight, decay in TRIED]
-
-
 def key_of(case: dict[str, Any]) -> str:
-    """Return what tells a case from others."""
-    return json.dumps([case[name] for name in ("stage", "model", "dim", "share", "seed", "changes")], sort_keys=True)
+    """Return what tells a case from others: not in which stage it was, nor how often it was validated."""
+    changes = {name: value for name, value in case["changes"].items() if name != "eval_every"}
+    return json.dumps([[case[name] for name in ("model", "dim", "share", "seed")], changes], sort_keys=True)
 
 
 def measure(job: tuple[dict[str, Any], str, float]) -> dict[str, Any] | None:
@@ -97,28 +93,38 @@ def _data() -> Any:
     return _LOADED[0]
 
 
-def best_changes(lines: list[dict[str, Any]], model: str) -> dict[str, Any] | None:
-    """Return the settings of a model with the best F1 on validation."""
-    tried = [line for line in lines if line["stage"] == "tune" and line["model"] == model and "val" in line]
-    return max(tried, key=lambda line: float(line["val"]))["changes"] if tried else None
+def ranked(lines: list[dict[str, Any]], model: str, epochs: int) -> list[dict[str, Any]]:
+    """Return the settings of a model that were tried on direct edges for so many epochs, the best on validation first."""
+    tried = [line for line in lines if (line["model"], line["dim"], line["share"]) == (model, 10, 0.0) and "val" in line]
+    tried = [line for line in tried if "lr" in line["changes"] and line["changes"]["epochs"] == epochs]
+    best = sorted(tried, key=lambda line: -float(line["val"]))
+    return [{name: line["changes"][name] for name in ("lr", "negative_weight", "adam_decay")} for line in best]
+
+
+def settings_tried(asked: argparse.Namespace, lines: list[dict[str, Any]], model: str) -> list[dict[str, Any]]:
+    """Return the settings of a model in a stage."""
+    if asked.few:
+        return [{}]
+    if asked.stage == "tune":
+        return [{"lr": lr, "negative_weight": weight, "adam_decay": decay} for lr, weight, decay in TRIED]
+    if asked.stage == "final":
+        return ranked(lines, model, LENGTHS[0.0])[:1]
+    return ranked(lines, model, TRIAL)[:2] + ranked(lines, "light M10", TRIAL)[:1]
 
 
 def cases_of(asked: argparse.Namespace, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the cases of a stage, those of all models before the next settings of any."""
+    """Return the cases of a stage, a first setting of all models before the next of any."""
     found = []
-    if asked.stage == "tune":
+    final = asked.stage == "final"
+    for dim, share, seed in product(asked.dims if final else [10], asked.shares if final else [0.0], range(asked.seeds)):
+        epochs = asked.epochs or (TRIAL if asked.stage == "tune" else LENGTHS[share])
         for model in asked.models:
-            for number, changes in enumerate(grid(asked.epochs)):
-                found.append((number, {"model": model, "dim": 10, "share": 0.0, "seed": 0, "changes": changes}))
-    else:
-        for model, dim, share, seed in product(asked.models, asked.dims, asked.shares, range(asked.seeds)):
-            changes = {} if asked.few else best_changes(lines, "light M10" if asked.stage == "alike" else model)
-            if changes is not None:
-                longer = {"epochs": asked.epochs, "eval_every": max(1, asked.epochs // 10)}
-                changes = changes | longer | ({} if asked.spare == "implied" else {"spare": asked.spare})
-                case = {"model": model, "dim": dim, "share": share, "seed": seed, "changes": changes}
-                found.append((seed * 10 + (dim != 10), case))
-    return [{"stage": asked.stage} | case for _, case in sorted(found, key=lambda each: each[0])]
+            for rank, settings in enumerate(settings_tried(asked, lines, model)):
+                changes = settings | {"epochs": epochs, "eval_every": max(1, epochs // (10 if final else 4))}
+                changes |= {} if asked.spare == "implied" else {"spare": asked.spare}
+                case = {"stage": asked.stage, "model": model, "dim": dim, "share": share, "seed": seed, "changes": changes}
+                found.append((rank, case))
+    return [case for _, case in sorted(found, key=lambda each: each[0])]
 
 
 def table(lines: list[dict[str, Any]]) -> None:
@@ -166,12 +172,12 @@ def first_table(lines: list[dict[str, Any]]) -> None:
 def main() -> None:
     """Measure what is asked for and not known yet, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stage", choices=["tune", "final", "alike", "table"])
+    parser.add_argument("stage", choices=["tune", "longer", "final", "table"])
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--dims", nargs="+", type=int, default=[10, 5])
     parser.add_argument("--shares", nargs="+", type=float, default=list(SHARES))
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--epochs", type=int, default=1500)
+    parser.add_argument("--epochs", type=int, help="epochs of a run (default: as the stage and the share have it)")
     parser.add_argument("--few", action="store_true", help="take the default settings, without a search")
     parser.add_argument("--spare", default="implied", choices=["implied", "trained"])
     parser.add_argument("--jobs", type=int, default=1)
@@ -182,7 +188,8 @@ def main() -> None:
     lines = [json.loads(line) for line in asked.out.read_text().splitlines()] if asked.out.is_file() else []
     if asked.stage != "table":
         known, until = {key_of(line) for line in lines}, time.time() + asked.limit
-        jobs = [(case, asked.device, until) for case in cases_of(asked, lines) if key_of(case) not in known]
+        left = {key_of(case): case for case in cases_of(asked, lines) if key_of(case) not in known}
+        jobs = [(case, asked.device, until) for case in left.values()]
         with multiprocessing.get_context("spawn").Pool(asked.jobs) as pool:
             for found in pool.imap_unordered(measure, jobs):
                 if found is not None:
