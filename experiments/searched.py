@@ -26,11 +26,12 @@ SEEDS = 10
 GRAPHS = ("cora", "citeseer", "pubmed", "airport")
 LINKS = {"task": "links", "decoder": "network", "weight_decay": 0.0, "epochs": 300, "patience": 60, "eval_every": 10}
 HITS = LINKS | {"val": 0.1, "test": 0.2, "select": "hits@100"}
-CLASSES = {"task": "classification"}
+CLASSES = {"task": "classification", "epochs": 1000}
 PROBLEMS: dict[str, dict[str, Any]] = (
     {f"{graph}-links": LINKS | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
     | {f"{graph}-hits": HITS | {"data": graph, "row_normalize": True} for graph in GRAPHS[:3]}
-    | {f"{graph}-classes": CLASSES | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
+    | {f"{graph}-classes": CLASSES | {"data": graph, "row_normalize": True} for graph in GRAPHS[:3]}
+    | {"airport-classes": CLASSES | {"data": "airport", "row_normalize": False, "degree_features": True}}
 )
 """Settings that are not searched, by the name of the problem."""
 SEARCHED = {
