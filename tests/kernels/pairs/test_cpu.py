@@ -12,6 +12,7 @@ import torch
 
 from qgcn import parse_space
 from qgcn.kernels import Neighbourhoods, distances_from, reconstruction_loss, use_backend
+from qgcn.kernels.attention import attend
 from qgcn.kernels.metric import factors_of
 from qgcn.kernels.pairs import cpu
 from qgcn.kernels.pairs.blocks import FIRST_PAIRS
@@ -166,3 +167,15 @@ def test_a_pass_in_blocks_is_the_pass():
     parts = [found(range(first, min(first + 2000, n))) for first in range(100, n, 2000)]
     for whole, *pieces in zip(found(rows), *parts, strict=True):
         assert torch.equal(whole, torch.cat(pieces))
+
+
+@pytest.mark.skipif(cpu.obstacle() is not None, reason="needs a C++ compiler")
+def test_numbers_too_small_to_be_normal_stay_what_they_are_for_the_caller():
+    """Kernels take them for zero while they run, in threads that PyTorch computes in, too."""
+    space = parse_space("Q2,2")
+    x = space.random(600, 4, generator=torch.Generator().manual_seed(0)).as_subclass(torch.Tensor).requires_grad_()
+    tiny = torch.full((1_000_000,), 1e-40)  # enough to be shared out among threads
+    with use_backend("native"):
+        reconstruction_loss(x, torch.tensor([[0], [1]]), space).backward()
+        attend(x, x, x.detach(), space, torch.tensor(1.0))[0].sum().backward()
+    assert (tiny * 0.5 > 0).all()

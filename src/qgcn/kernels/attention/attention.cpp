@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "../flush.h"
 #include "../pairs/packs.h"
 #include "../pairs/separation.h"
 #include "../parallel.h"
@@ -41,6 +42,7 @@ INLINE Int outside(int64_t column, int n) {  // lanes past the last column
 template <class Task>
 void for_rows(int64_t first, int64_t count, int threads, Task task) {
     for_each((count + BATCH - 1) / BATCH, threads, [&](int64_t batch) {
+        const Flushed flushed;
         for (int64_t i = batch * BATCH; i < std::min((batch + 1) * BATCH, count); ++i) task(first + i, i);
     });
 }

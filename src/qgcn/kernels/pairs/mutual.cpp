@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "../flush.h"
 #include "packs.h"
 #include "separation.h"
 
@@ -155,6 +156,7 @@ void mutual_log_sum(const float* x, const float* reach, int64_t stride, int32_t 
     const Points points{x, reach, stride, n};
     const Words there{start, word, bits}, back{back_start, back_word, back_bits};
     for_tiles(Rounds(n, block), first, count, threads, [&](int one, int other) {
+        const Flushed flushed;
         const int64_t low = int64_t(one) * block, high = std::min<int64_t>(low + block, n), left = int64_t(other) * block;
         const int words = static_cast<int>((std::min<int64_t>(left + block, n) - left + WORD - 1) / WORD);
         const bool mutual = one != other;
@@ -233,6 +235,7 @@ void mutual_gradient(const float* x, const float* reach, int64_t stride, int32_t
     const Points points{x, reach, stride, n};
     const Words there{start, word, bits}, back{back_start, back_word, back_bits};
     for_tiles(Rounds(n, block), first, count, threads, [&](int one, int other) {
+        const Flushed flushed;
         const int64_t low = int64_t(one) * block, high = std::min<int64_t>(low + block, n), left = int64_t(other) * block;
         const int words = static_cast<int>((std::min<int64_t>(left + block, n) - left + WORD - 1) / WORD);
         const bool mutual = one != other;

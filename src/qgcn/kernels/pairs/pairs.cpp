@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "../flush.h"
 #include "packs.h"
 #include "separation.h"
 
@@ -76,6 +77,7 @@ void log_sum(const float* x, const float* reach, int64_t stride, int32_t n, cons
     const Points points{x, reach, stride, n};
     const Words words{start, word, bits};
     for_rows(first, count, threads, [&](int64_t row, int64_t i) {
+        const Flushed flushed;
         Cursor cursor(words, row);
         float reference = -INF;
         uint32_t some = 0;  // not zero if a column is not left out
@@ -116,6 +118,7 @@ void log_sum_gradient(const float* x, const float* reach, int64_t stride, int32_
     const Points points{x, reach, stride, n};
     const Words words{start, word, bits}, back{back_start, back_word, back_bits};
     for_rows(first, count, threads, [&](int64_t row, int64_t i) {
+        const Flushed flushed;
         Cursor cursor(words, row), back_cursor(back, row);
         const float row_shift = shift[row], row_weight = weight[row];
         Separation parts[MOST_FACTORS];

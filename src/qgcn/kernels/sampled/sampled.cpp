@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "../flush.h"
 #include "../pairs/packs.h"
 #include "../pairs/separation.h"
 #include "../parallel.h"
@@ -63,6 +64,7 @@ void log_sum(const float* x, const float* reach, int64_t count, int64_t first, i
     const Rows rows{x, reach, dim, factors};
     const Points columns{y, y_reach, words * WORD, static_cast<int>(words * WORD)};
     for_each((last - first + BATCH - 1) / BATCH, threads, [&](int64_t batch) {
+        const Flushed flushed;
         for (int64_t row = first + batch * BATCH; row < std::min(last, first + (batch + 1) * BATCH); ++row) {
             float reference = -INF;
             uint32_t some = 0;  // not zero if a column is not left out
@@ -109,6 +111,7 @@ void log_sum_gradient(const float* x, const float* reach, int64_t count, int64_t
     const int64_t stride = words * WORD;
     const Points columns{y, y_reach, stride, static_cast<int>(stride)};
     for_each((last - first + slab - 1) / slab, threads, [&](int64_t which) {
+        const Flushed flushed;
         const int64_t height = dim + (bias != nullptr);
         float* to_y = out_y + which * height * stride;
         std::fill_n(to_y, height * stride, 0.0f);
