@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+os.environ["CUDA_VISIBLE_DEVICES"] = ""  # every run is one of the CPU; forks of a process that has begun CUDA cannot use it
 import faults
 import torch
 
