@@ -84,6 +84,17 @@ def test_edges_are_dropped_in_both_directions_and_the_rest_is_normalised(aggrega
     torch.testing.assert_close(layered.to_dense(), dense)
 
 
+def test_edges_of_a_directed_graph_are_dropped_one_by_one():
+    edges = torch.tensor([[k for k in range(40) for _ in range(40)], [*range(40)] * 40])
+    edges = edges[:, edges[0] != edges[1]][:, 1:]  # one edge has no reverse: the graph is directed
+    sampler = NeighbourSampler(Adjacency.of(edges, 40, aggregation="sum", self_loops=False))
+    dense = sampler.operand(sampler.sample(torch.arange(40), [-1], 4), 4, layered=False, drop=0.5).to_dense()
+    left = (dense > 0)[~torch.eye(40, dtype=torch.bool)]
+    both = ((dense > 0) & (dense.t() > 0))[~torch.eye(40, dtype=torch.bool)]
+    assert abs(float(left.float().mean()) - 0.5) < 0.05
+    assert abs(float(both.float().mean()) - 0.25) < 0.05  # half, if both directions were dropped together
+
+
 @pytest.mark.parametrize("model", ["qgcn", "qgat", "qnn", "propagation", "deep"])
 def test_what_is_dropped_of_a_node_does_not_depend_on_its_batch(model):
     torch.manual_seed(0)

@@ -125,7 +125,8 @@ class NeighbourSampler:
             key: What edges are dropped by.
             layered: Give each aggregation the rows that are needed then, as :meth:`Adjacency.seen_from` does; otherwise there
                 is one matrix of all nodes.
-            drop: Share of the edges dropped, both directions together, before weights are normalised.
+            drop: Share of the edges dropped, both directions together, in a directed graph each alone, before weights are
+                normalised.
         """
         scale = self._scale(sample)
         if drop == 0:
@@ -148,10 +149,11 @@ class NeighbourSampler:
         return more[targets] if self._loops is None else torch.where(sample.sources == targets, 1, more[targets])
 
     def _kept(self, sample: Sample, key: int, drop: float) -> Tensor:
-        """Tell which entries are not dropped; both directions of an edge are dropped together."""
+        """Tell which entries are not dropped; both directions of an edge together, in a directed graph each alone."""
         targets = sample.targets
-        u, v = sample.nodes[targets], sample.nodes[sample.sources]
-        left = keyed_uniform(mixed_key(key, _DROPS), torch.minimum(u, v), torch.maximum(u, v)) >= drop
+        u, v = sample.nodes[sample.sources], sample.nodes[targets]
+        ends = (u, v) if self.graph.directed else (torch.minimum(u, v), torch.maximum(u, v))
+        left = keyed_uniform(mixed_key(key, _DROPS), *ends) >= drop
         return left if self._loops is None else left | (sample.sources == targets)
 
     def _normalized(self, weight: Tensor, sample: Sample, drop: float) -> Tensor:

@@ -25,6 +25,7 @@ from qgcn.tasks.arrow_scores import (
 from qgcn.tasks.config import Config
 from qgcn.tasks.inputs import check_one_way, check_part
 from qgcn.tasks.insights import Column, Listing, Quality, auc_by_degree
+from qgcn.tasks.link_batches import ArrowBatching
 from qgcn.tasks.predictor import Predictor
 from qgcn.tasks.ranges import NETWORK, Choice, Interval, Range
 from qgcn.tasks.registry import register_task
@@ -80,7 +81,7 @@ class DirectedLinkConfig(Config):
 
 
 @register_task
-class DirectedLinks(Task[DirectedLinkConfig]):
+class DirectedLinks(ArrowBatching, Task[DirectedLinkConfig]):
     """Learn some edges of a directed graph, and tell the others from ordered pairs that are none.
 
     Scores: ``roc_auc``, ``average_precision``, ``mrr``, ``hits@20`` and ``hits@100`` of held-out edges among held-out
@@ -123,6 +124,8 @@ class DirectedLinks(Task[DirectedLinkConfig]):
             halves_of(parse_space(config.space))
             if config.messages != "both" and config.capabilities.directed:
                 raise ValueError(f"messages has no effect on the model {config.model}, whose option along says the way")
+            if config.messages == "mix" and config.batch_size is not None:
+                raise ValueError("messages mix has no mini-batches, where no edges that leave a node are: leave out batch_size")
 
     @classmethod
     def metric_of(cls, config: Config) -> str:
@@ -157,9 +160,11 @@ class DirectedLinks(Task[DirectedLinkConfig]):
         held = torch.cat([self.split[part] for part in PARTS], dim=1)
         self.negatives = NegativeSampler(self.num_nodes, held).to(self.device)
         train = self.split["train"]
-        # whatever is held out: to spare it would tell which reverses are edges
-        turned = train.flip(0)[:, one_way(train, train, self.num_nodes)]
-        self._trained = (train.to(self.device), turned.to(self.device))
+        single = one_way(train, train, self.num_nodes)  # whatever is held out: to spare it would tell which reverses are edges
+        if self.config.batch_size is not None and not bool(single.any()):
+            raise ValueError("no training edge leads one way, which mini-batches learn from: leave out batch_size")
+        self.arrows, self.turned = train.to(self.device), train.flip(0)[:, single].to(self.device)
+        self.turned_place = torch.where(single, single.cumsum(0) - 1, -1).to(self.device)
         self._scored = {part: self._asked(part) for part in ("val", "test")}
 
     def _asked(self, part: str) -> Tensor:
@@ -204,17 +209,13 @@ class DirectedLinks(Task[DirectedLinkConfig]):
         """Whether a step can be recorded: not if edges that are left are laid out the other way round."""
         return not self._mixed
 
-    def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
-        """Draw as many pairs that are no edges as there are training edges; neither they nor their reverses are held out."""
-        return (self.negatives.sample(self._trained[0].shape[1], generator),)
-
     def targets(self, split: Split) -> tuple[Tensor, ...]:
         """Return training edges and those turned round; or the pairs of validation, before those of the test if asked for.
 
         The threshold of the test is found on validation, so that both are predicted together.
         """
         if split == "train":
-            return self._trained
+            return self.arrows, self.turned
         return (self._scored["val"] if split == "val" else torch.cat((self._scored["val"], self._scored["test"]), dim=1),)
 
     def _sides(self, prediction: Tensor, split: Split) -> tuple[Tensor, Tensor]:
