@@ -70,6 +70,27 @@ def test_two_processes_learn_what_one_learns_with_the_same_batch(here, task):
         assert two.summary[name][0] == pytest.approx(mean, rel=0.01, abs=0.03)
 
 
+ENDING = """
+import atexit, pathlib, os
+from qgcn.cli import main
+
+def names():
+    tasks = pathlib.Path("/proc/self/task").glob("*/comm")
+    pathlib.Path("threads-" + os.environ.get("RANK", "none")).write_text(" ".join(each.read_text().strip() for each in tasks))
+
+atexit.register(names)
+main()
+"""
+
+
+@pytest.mark.parametrize("task", ["reconstruction", "negatives"])
+def test_no_thread_of_gloo_is_left_when_python_ends(here, task):
+    """One that still holds a tensor aborts the process."""
+    works(here, *RUNS[task], "--out", "two", "--devices", "2", program=("-c", ENDING))
+    for rank in range(2):
+        assert "gloo" not in (here / f"threads-{rank}").read_text()
+
+
 def processes_of(parent):
     found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     return {int(dict(part.split("=", 1) for part in environment(pid) if "=" in part)["RANK"]): int(pid) for pid in found}

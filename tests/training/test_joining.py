@@ -6,7 +6,7 @@ import torch
 from cases import problem, two_communities
 from qgcn.data import read_graph, tree
 from qgcn.files import tensor_bytes
-from qgcn.tasks import DirectedLinks, NodeClassification, Reconstruction
+from qgcn.tasks import DirectedReconstruction, NodeClassification, Reconstruction
 from qgcn.training import Config, Run, Trainer
 from qgcn.training.joining import begin_together, join
 from qgcn.training.origin import fingerprint_of
@@ -36,8 +36,8 @@ def test_processes_need_mini_batches_or_rows_to_share():
 
 
 def test_what_cannot_be_shared_is_said():
-    arrows = problem(DirectedLinks, read_graph([(k, (k * 7 + 1) % 40) for k in range(40)]), space="Q3,2")
-    with pytest.raises(ValueError, match="several processes have nothing to share of directed-links: leave out devices"):
+    arrows = problem(DirectedReconstruction, read_graph([(k, (k * 7 + 1) % 40) for k in range(40)]), space="Q3,2")
+    with pytest.raises(ValueError, match="several processes have nothing to share of directed-reconstruction: leave out devices"):
         join(arrows, Two(b""))
     blocks = problem(Reconstruction, two_communities(), space="Q3,2", model="shallow", blocks=2)
     with pytest.raises(ValueError, match="blocks of nodes are trained by one process: leave out blocks"):

@@ -67,7 +67,6 @@ def test_what_is_no_place_is_said(monkeypatch, values):
 def test_one_process_has_nobody_to_ask():
     alone = Processes(Fabric(accelerator="cpu", devices=1))
     assert alone.alone
-    assert alone.group is None
     one = torch.ones(3)
     alone.add_in_place(one)
     assert one.tolist() == [1, 1, 1]

@@ -43,12 +43,12 @@ def fanouts(config: "Config") -> list[int]:
 class MiniBatching:
     """The part of a task that makes mini-batches of it; by default there are none."""
 
-    group: Any = None
-    """Processes that share the work of a full batch, a group of ``torch.distributed``."""
+    shared: bool = False
+    """Whether several processes, those of ``torch.distributed``, train the task together."""
 
     @property
     def shares_rows(self) -> bool:
-        """Whether processes of :attr:`group` share the work of a full batch, and each has the whole gradient."""
+        """Whether processes share the work of a full batch, and each has the whole gradient."""
         return False
 
     @property

@@ -89,7 +89,7 @@ class Reconstructor(Predictor):
         objective: One of :data:`OBJECTIVES`.
         balance: Let nodes count equally instead of edges.
         temperature: Where that of the objective ``neighbours`` starts.
-        group: Processes that share the work, see :func:`qgcn.kernels.reconstruction_loss`.
+        shared: Whether processes of ``torch.distributed`` share the work, see :func:`qgcn.kernels.reconstruction_loss`.
 
     The loss takes the nodes that are drawn as negatives after its targets, and the first and last of the rows that are this
     process's; all pairs take part if there are none.
@@ -102,12 +102,12 @@ class Reconstructor(Predictor):
         objective: str,
         balance: bool = True,
         temperature: float = 1.0,
-        group: Any = None,
+        shared: bool = False,
     ) -> None:
         super().__init__(encoder)
         self.objective = objective
         self.balance = balance
-        self.group = group
+        self.shared = shared
         self._neighbourhoods = (neighbourhoods,)
         self.log_temperature = nn.Parameter(torch.tensor(math.log(temperature))) if objective == "neighbours" else None
 
@@ -117,7 +117,7 @@ class Reconstructor(Predictor):
         if self.objective == "distortion":
             return kernels.distortion_loss(points, targets[0], targets[1].to(points.dtype), self.space)
         neighbourhoods = self._neighbourhoods[0].to(points.device)  # a divided graph is on the CPU
-        common = {"balance": self.balance, "group": self.group}
+        common: dict[str, Any] = {"balance": self.balance, "group": torch.distributed.group.WORLD if self.shared else None}
         if self.log_temperature is None:
             return kernels.reconstruction_loss(points, neighbourhoods, self.space, squared=False, denominator="paper", **common)
         temperature = self.log_temperature.exp()
@@ -213,7 +213,7 @@ class Reconstruction(Task[ReconstructionConfig]):
         config = self.config
         usual = NODES_TEMPERATURE if self.capabilities.learns_nodes else 1.0
         temperature = config.temperature or usual
-        return Reconstructor(encoder, self.neighbourhoods, config.objective, config.balance, temperature, self.group)
+        return Reconstructor(encoder, self.neighbourhoods, config.objective, config.balance, temperature, self.shared)
 
     @property
     def division(self) -> Division | None:  # type: ignore[override]

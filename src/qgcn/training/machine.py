@@ -1,5 +1,6 @@
 """The machine of a run: device, determinism, signals, versions."""
 
+import atexit
 import ctypes
 import logging
 import os
@@ -78,7 +79,17 @@ def fabric_of(config: Config) -> "Fabric":
         fabric.launch()
     except (RuntimeError, TimeoutError) as error:
         raise LostProcess(f"process {place.rank} of {place.count} cannot reach the others: {error}") from None
+    atexit.register(_part)
     return fabric
+
+
+def _part() -> None:
+    """Leave the other processes while Python still runs: gloo's threads hold tensors; to free one later ends in an abort.
+
+    They end with the group: nothing else may hold it.
+    """
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -146,8 +146,3 @@ class Processes:
                 raise
             detail = str(error).strip().splitlines()[0].rpartition("] ")[2].partition(". ")[0]
             raise LostProcess(f"process {self.rank} of {self.count} has lost another one ({detail.rstrip('.')})") from None
-
-    @property
-    def group(self) -> Any:
-        """The group of all processes; ``None`` if there is one."""
-        return None if self.alone else torch.distributed.group.WORLD

@@ -297,7 +297,7 @@ class Run(Answers):
     def _trainer(self, seeds: list[int], keep: list[int] | None = None) -> Training:
         """Build the trainer of a group, of its last training on everything if epochs are given, as its checkpoint says."""
         task = self.task if keep is None else self.answering
-        task.group = self.processes.group
+        task.shared = not self.processes.alone
         trainer = training_of(task, seeds, self.fabric, keep, None if self.folder is None else self.folder.blocks)
         saved = None if self.folder is None else self.folder.checkpoint(seeds, refit=keep is not None).recover()
         if saved is not None:

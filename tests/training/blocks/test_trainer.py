@@ -183,7 +183,7 @@ def test_settings_that_do_not_go_together_are_refused():
     with pytest.raises(ValueError, match="store disk needs a folder"):
         run(None, store="disk").train()
     task = run(None).task
-    task.group = object()
+    task.shared = True
     with pytest.raises(ValueError, match="blocks are trained by one process"):
         BlockTrainer(task, task.division, [0], None, None)
 

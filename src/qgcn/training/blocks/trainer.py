@@ -53,7 +53,7 @@ class BlockTrainer:
 
     def __init__(self, task: Task[Any], division: Division, seeds: list[int], fabric: "Fabric", folder: Path | None) -> None:
         (self.seed,) = seeds
-        if task.group is not None:
+        if task.shared:
             raise ValueError("blocks are trained by one process: leave out blocks, or train with one device")
         self.task, self.seeds, self.fabric, self._division = task, seeds, fabric, division
         self.keep: list[int] | None = None
