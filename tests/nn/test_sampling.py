@@ -73,15 +73,33 @@ def test_edges_are_dropped_in_both_directions_and_the_rest_is_normalised(aggrega
     assert bool(kept.diagonal().all())
     count = int((whole.to_dense() != 0).sum()) - 60
     assert abs(int(kept.sum()) - 60 - count / 2) < 4 * (count / 2) ** 0.5
-    expected = Adjacency.of(kept.nonzero().t().flip(0), 60, aggregation=aggregation)
-    if aggregation == "sym":  # by the degrees that are left on average
-        degree = 1 + (Adjacency.of(edges(), 60, aggregation="sum").to_dense().sum(1) - 1) / 2
-        expected = kept / (degree[:, None] * degree).sqrt()
-        torch.testing.assert_close(dense, expected)
-    else:
-        torch.testing.assert_close(dense, expected.to_dense())
+    expected = Adjacency.of(kept.nonzero().t().flip(0), 60, aggregation=aggregation).to_dense()
+    if aggregation == "sym":  # at the source by the degree that is left on average if this edge is
+        source = 1 + (operand(aggregation="sum").to_dense().sum(1) - 1) / 2 + 1 / 2
+        target = kept.sum(1).to(source.dtype)
+        expected = torch.where(torch.eye(60, dtype=torch.bool), 1 / target[:, None], kept / (target[:, None] * source).sqrt())
+    torch.testing.assert_close(dense, expected)
     layered = sampler.operand(sample, 4, layered=True, drop=0.5).hop(0).matrix
     torch.testing.assert_close(layered.to_dense(), dense)
+
+
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("fanout", [-1, 4])
+@pytest.mark.parametrize("aggregation", ["sum", "mean", "sym"])
+def test_what_is_left_of_a_sample_weighs_on_average_what_is_left_of_the_whole(aggregation, fanout, loops):
+    star = torch.stack((torch.zeros(40, dtype=torch.long), torch.arange(1, 41)))
+    more = torch.stack((torch.arange(1, 20), torch.arange(2, 21)))  # so that leaves have one to three neighbours
+    edges_ = torch.cat((star, more, star.flip(0), more.flip(0)), dim=1)
+    whole = Adjacency.of(edges_, 41, aggregation=aggregation, self_loops=loops)
+    nodes, draws, sampler = torch.arange(41), 1000, NeighbourSampler(whole)
+    samples = (sampler.operand(sampler.sample(nodes, [fanout], key), key, layered=False, drop=0.5) for key in range(draws))
+    found = sum(each.to_dense() for each in samples) / draws
+    expected = sum(whole.thinned(0.5, generator(key)).to_dense() for key in range(draws)) / draws
+    own = torch.eye(41, dtype=torch.bool)
+    for part in (own, ~own):
+        mine, theirs = ((each * part).sum(1) for each in (found, expected))
+        assert float((mine - theirs)[1:].abs().mean()) < 0.03  # of each leaf
+        assert abs(float((mine - theirs)[0])) < 0.04 * float(expected[0].sum())  # of the hub
 
 
 def test_edges_of_a_directed_graph_are_dropped_one_by_one():

@@ -128,45 +128,64 @@ class NeighbourSampler:
             drop: Share of the edges dropped, both directions together, in a directed graph each alone, before weights are
                 normalised.
         """
-        scale = self._scale(sample)
+        more, loops = self._more(sample), self._are_loops(sample)
+        if drop > 0:
+            sample = sample.keeping(self._kept(sample, loops, key, drop))
+            loops = self._are_loops(sample)
+        scale = torch.where(loops, 1, more[sample.targets])
         if drop == 0:
             values = self._matrix.values[sample.entries] * scale
         else:
-            left = self._kept(sample, key, drop)
-            sample, scale = sample.keeping(left), scale[left]
-            values = self._normalized(self.graph.weights.values[sample.entries] * scale, sample, drop)
+            values = self._normalized(sample, scale, loops, more == 1, drop)
         return self._layered(sample, values) if layered else self._joint(sample, scale, values)
 
     # --- parts of it -------------------------------------------------------------------------------------------------------
 
-    def _scale(self, sample: Sample) -> Tensor:
-        """Return how much more each entry weighs than in the whole graph, shape ``(e,)``."""
-        matrix, rows, targets = self._matrix, sample.nodes[: len(sample.begin) - 1], sample.targets
+    def _are_loops(self, sample: Sample) -> Tensor:
+        """Tell which entries are loops that were added, and are never dropped, shape ``(e,)``."""
+        if self._loops is None:
+            return torch.zeros_like(sample.sources, dtype=torch.bool)
+        return torch.eq(sample.sources, sample.targets)
+
+    def _more(self, sample: Sample) -> Tensor:
+        """Return how much more the entries of each row weigh than in the whole graph, but for its loop, shape ``(r,)``."""
+        matrix, rows = self._matrix, sample.nodes[: len(sample.begin) - 1]
         own = torch.zeros_like(rows) if self._loops is None else (self._loops[rows] >= 0).long()
         every = (matrix.crow[rows + 1] - matrix.crow[rows]).long() - own
         taken = sample.begin.diff() - own
-        more = torch.where(taken > 0, every, 1).to(matrix.dtype) / torch.where(taken > 0, taken, 1).to(matrix.dtype)
-        return more[targets] if self._loops is None else torch.where(sample.sources == targets, 1, more[targets])
+        return torch.where(taken > 0, every, 1).to(matrix.dtype) / torch.where(taken > 0, taken, 1).to(matrix.dtype)
 
-    def _kept(self, sample: Sample, key: int, drop: float) -> Tensor:
+    def _kept(self, sample: Sample, loops: Tensor, key: int, drop: float) -> Tensor:
         """Tell which entries are not dropped; both directions of an edge together, in a directed graph each alone."""
-        targets = sample.targets
-        u, v = sample.nodes[sample.sources], sample.nodes[targets]
+        u, v = sample.nodes[sample.sources], sample.nodes[sample.targets]
         ends = (u, v) if self.graph.directed else (torch.minimum(u, v), torch.maximum(u, v))
-        left = keyed_uniform(mixed_key(key, _DROPS), *ends) >= drop
-        return left if self._loops is None else left | (sample.sources == targets)
+        return (keyed_uniform(mixed_key(key, _DROPS), *ends) >= drop) | loops
 
-    def _normalized(self, weight: Tensor, sample: Sample, drop: float) -> Tensor:
-        """Normalise what is left of the entries as the whole graph does; ``sym`` by what is left of each node on average."""
+    def _normalized(self, sample: Sample, scale: Tensor, loops: Tensor, whole: Tensor, drop: float) -> Tensor:
+        """Normalise what is left of the entries by the degrees that are left.
+
+        Where all of a row was taken, its degree is that of what is there. Elsewhere, and for sources, whose rows may not be
+        there, it is what is left on average if this entry is.
+
+        Args:
+            sample: What is left.
+            scale: How much more each entry weighs than in the whole graph.
+            loops: Which entries are never dropped.
+            whole: Rows of which all entries were taken, before some were dropped, shape ``(r,)``.
+            drop: Share of the edges that are dropped.
+        """
+        weight, targets = self.graph.weights.values[sample.entries], sample.targets
+        scaled = weight * scale
         if self.graph.aggregation == "sum":
-            return weight
-        targets = sample.targets
-        if self.graph.aggregation == "mean":
-            degree = weight.new_zeros(len(sample.begin) - 1).scatter_add_(0, targets, weight)
-            return weight / torch.where(degree > 0, degree, 1)[targets]
-        degree = self._degrees - drop * (self._degrees - self._own_weights)
-        inverse = torch.where(degree > 0, degree, 1).rsqrt()
-        return weight * inverse[sample.nodes[targets]] * inverse[sample.nodes[sample.sources]]
+            return scaled
+        own = torch.where(loops, 0, drop * weight)
+        left = (self._degrees - drop * (self._degrees - self._own_weights)).to(weight.dtype)
+        there = scaled.new_zeros(len(whole)).scatter_add_(0, targets, scaled)
+        into, out_of = (left[sample.nodes[ends]] + own for ends in (targets, sample.sources))
+        into = torch.where(whole[targets], there[targets], into)
+        out_of = torch.where(loops, into, out_of)
+        degree = into if self.graph.aggregation == "mean" else (into * out_of).sqrt()
+        return scaled / torch.where(degree > 0, degree, 1)
 
     @cached_property
     def _degrees(self) -> Tensor:
