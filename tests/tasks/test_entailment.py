@@ -27,18 +27,24 @@ def pairs_of(tensor):
     return {tuple(pair) for pair in tensor.t().tolist()}
 
 
+def drawn_pairs(task, ends):
+    """Return the pairs with another descendant, and those with another ancestor, shape ``(2, K, E)`` each."""
+    above, below = (end.expand_as(ends[0]) for end in task.pairs)
+    return torch.stack((above, ends[0])), torch.stack((ends[1], below))
+
+
 def test_training_sees_no_held_out_pair_and_no_implied_negative():
     task = Entailment.of(graph(), share=0.2)
     assert not pairs_of(task.pairs) & (pairs_of(task.split["val"]) | pairs_of(task.split["test"]))
     closure = pairs_of(transitive_closure(task.split["train"], task.num_nodes))
     ends, counts = task.draw(generator(0))
-    assert ends.shape == (2, task.config.negatives, task.pairs.shape[1])
-    above = task.pairs[0].expand_as(ends[0])
-    drawn = pairs_of(torch.stack((above[counts], ends[0][counts])))
-    assert not drawn & closure
-    assert not any(a == b for a, b in drawn)
-    left = pairs_of(torch.stack((above[~counts], ends[0][~counts])))
-    assert left <= closure | {(a, a) for a in range(task.num_nodes)}
+    assert counts.shape == ends.shape == (2, task.config.negatives, task.pairs.shape[1])
+    for drawn, counted in zip(drawn_pairs(task, ends), counts, strict=True):
+        assert not pairs_of(drawn[:, counted]) & closure
+        assert not bool((drawn[0] == drawn[1])[counted].any())
+        left = pairs_of(drawn[:, ~counted])
+        assert left & closure
+        assert left <= closure | {(a, a) for a in range(task.num_nodes)}
     again = task.draw(generator(0))
     assert torch.equal(again[0], ends)
 
@@ -46,10 +52,9 @@ def test_training_sees_no_held_out_pair_and_no_implied_negative():
 def test_training_pairs_alone_may_be_spared():
     task = Entailment.of(graph(), spare="trained")
     ends, counts = task.draw(generator(0))
-    above = task.pairs[0].expand_as(ends[0])
-    drawn = pairs_of(torch.stack((above[counts], ends[0][counts])))
-    assert not drawn & pairs_of(task.pairs)
-    assert drawn & pairs_of(transitive_closure(tree(), task.num_nodes))  # implied pairs are negatives then
+    for drawn, counted in zip(drawn_pairs(task, ends), counts, strict=True):
+        assert not pairs_of(drawn[:, counted]) & pairs_of(task.pairs)
+        assert pairs_of(drawn[:, counted]) & pairs_of(transitive_closure(tree(), task.num_nodes))  # are negatives then
 
 
 def test_composed_pairs_are_all_that_training_implies():
@@ -115,8 +120,8 @@ def test_loss_by_hand():
         return -4 * space.light_margin(points[a], points[b])
 
     right = torch.nn.functional.softplus(-logits(*pairs)).mean()
-    false = [torch.nn.functional.softplus(logits(pairs[0].expand_as(ends[0]), ends[0])) * counts]
-    false += [torch.nn.functional.softplus(logits(ends[1], pairs[1].expand_as(ends[1])))]
+    false = [torch.nn.functional.softplus(logits(*drawn)) for drawn in drawn_pairs(task, ends)]
+    false = [cost * counted for cost, counted in zip(false, counts, strict=True)]
     false += [torch.nn.functional.softplus(logits(pairs[1], pairs[0])).unsqueeze(0)]
     loss = predictor.loss(x, adjacency, pairs, ends, counts)
     torch.testing.assert_close(loss, 2 * right + (3 + 1) * torch.cat(false).mean())  # logits begin like the objective
