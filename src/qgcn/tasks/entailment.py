@@ -242,8 +242,12 @@ class Entailment(Task[EntailmentConfig]):
         return type(self)(self.source, self.config, split=split, device=self.device)
 
     def known_edges(self) -> tuple[Tensor, Tensor | None]:
-        """Return all pairs that are known, from ancestor to descendant."""
-        return torch.cat([self.split[name] for name in ("train", "val", "test")], dim=1), None
+        """Return the edges of the graph, from parent to child; messages pass along them where the graph was changed."""
+        return self.oriented(self.data, self.config), None
+
+    def known_pairs(self) -> Tensor:
+        """Return all pairs that the graph implies, its edges among them, whatever part of them was held out."""
+        return transitive_closure(self.known_edges()[0], self.num_nodes)
 
     def message_edges(self) -> tuple[Tensor, Tensor | None]:
         """Return the training pairs."""

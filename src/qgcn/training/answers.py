@@ -195,7 +195,7 @@ class Answers(ABC):
         Args:
             nodes: Names of nodes, or one name (default: all nodes).
             k: Number of links of each node.
-            exclude_known: Leave out links that the graph has already.
+            exclude_known: Leave out links that the graph has already; of a hierarchy all pairs that it implies.
             seed: The seed whose model answers.
             progress: Progress callback, in nodes.
 
@@ -262,7 +262,7 @@ class Answers(ABC):
         names, models = self.names, self.models(seed)
         asked = asked_nodes(nodes, names)
         blocks = best_of_rows(models.row_nearness, asked, len(names), k)
-        return Answer.joined(models.near(names, np.stack((asked[i], others)), i, self._known) for i, others in blocks)
+        return Answer.joined(models.near(names, np.stack((asked[i], others)), i, self._links) for i, others in blocks)
 
     def explain(self, node: Any, other: Any = None, k: int = 10, **options: Any) -> Answer:
         """Return the edges that matter most for a node or a pair; see :func:`qgcn.training.explaining.explain`."""
@@ -327,9 +327,14 @@ class Answers(ABC):
         return {}
 
     @cached_property
-    def _known(self) -> KnownPairs:
+    def _links(self) -> KnownPairs:
         """Links of the graph."""
         return KnownPairs.of(self.answering.known_edges()[0], len(self.names), ordered=self.answering.directed)
+
+    @cached_property
+    def _known(self) -> KnownPairs:
+        """Links that are no news: those of the graph, and what they imply."""
+        return KnownPairs.of(self.answering.known_pairs(), len(self.names), ordered=self.answering.directed)
 
     def _chosen(self, seed: int | None) -> list[int]:
         if seed is None:
