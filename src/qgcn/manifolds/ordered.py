@@ -76,8 +76,9 @@ class Ordered:
 
         In a spacetime the product of the margins of light both ways, negative where one point is in the future of the other.
         It is :math:`D^2 - \Delta t^2`, the distance of space and the difference of time as light has them, but for de Sitter
-        space, whose margins are logarithms: there it is no such difference, and agrees with it in sign alone. In a pseudo-hyperboloid the squared chord :math:`\langle x - y, x - y
-        \rangle`, which any two points have. Elsewhere the squared distance.
+        space, whose margins are logarithms: there it is no such difference, and agrees with it in sign alone. In a
+        pseudo-hyperboloid the squared chord :math:`\langle x - y, x - y\rangle`, which any two points have. Elsewhere the
+        squared distance.
 
         Laws: symmetric; 0 for coincident points.
         """
