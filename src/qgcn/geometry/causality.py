@@ -245,9 +245,10 @@ def anti_de_sitter_time(p: Tensor, q: Tensor, *, beta: Tensor | float) -> Tensor
     r"""Return the longest time that a traveller from ``p`` to ``q`` can see pass; 0 where ``q`` is not in the future of ``p``.
 
     All geodesics that leave ``p`` to the future meet again at its antipode :math:`\bar p`, half a turn later. Until there they
-    are longest, :math:`\sqrt{|\beta|}\arccos c`, which is :math:`\pi\sqrt{|\beta|}` at :math:`\bar p`. A point that is in the future of ``p`` but not in the past of :math:`\bar p`
-    can be reached by way of far out, where clocks run as fast as one likes: the time is infinite. These are the pairs of
-    the future that no geodesic joins, and all that lie behind :math:`\bar p`.
+    are longest, :math:`\sqrt{|\beta|}\arccos c`, with :math:`\pi\sqrt{|\beta|}` at :math:`\bar p`. A point that is in the
+    future of ``p`` but not in the past of :math:`\bar p` can be reached by way of far out, where clocks run as fast as one
+    likes: the time is infinite. These are the pairs of the future that no geodesic joins, and all that lie behind
+    :math:`\bar p`.
 
     Laws: the reverse triangle inequality along the order. Arguments as for :func:`anti_de_sitter_margin`.
     """

@@ -99,7 +99,8 @@ class Ordered:
 
     def _reach(self, x: Tensor) -> Tensor:
         """Return the size of what margins are differences of: times, and distances of light from the origin, ``(...)``."""
-        return torch.linalg.vector_norm(x, dim=-1)
+        size: Tensor = torch.linalg.vector_norm(x, dim=-1)
+        return size
 
     def _timeless(self) -> ValueError:
         return ValueError(f"{self} has no order of time: expected a spacetime such as M10, AdS10, dS10 or M1xH9")

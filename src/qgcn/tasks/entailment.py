@@ -106,11 +106,8 @@ class EntailmentPredictor(PairPredictor):
         points = self.cone.as_seen(points, self.space)  # once for each point, not for each pair
         above, below = (points.index_select(0, end) for end in pairs)
         others, sources = (points.index_select(0, end.flatten()).unflatten(0, end.shape) for end in ends)
-        false = [
-            (above.expand_as(others), others),
-            (sources, below.expand_as(sources)),
-            (below.unsqueeze(0), above.unsqueeze(0)),
-        ]
+        turned = below.unsqueeze(0), above.unsqueeze(0)
+        false = [(above.expand_as(others), others), (sources, below.expand_as(sources)), turned]
         right = self.cone.seen_margin(above, below, self.space)
         wrong = torch.cat([self.cone.seen_margin(a, b, self.space) for a, b in false])
         counted = torch.cat((counts.flatten(0, 1), torch.ones_like(counts[0, :1])))  # what is drawn may be implied

@@ -200,8 +200,7 @@ class Answers(ABC):
             progress: Progress callback, in nodes.
 
         Returns:
-            Columns ``node``, ``other``, ``probability``; with several seeds also ``spread``. ``k`` rows for each node, fewer if
-            there are no more.
+            Columns ``node``, ``other``, ``probability``; with several seeds also ``spread``; ``k`` rows a node, or fewer.
 
         Raises:
             ValueError: The run learned no links or is not finished, or a node is unknown.
@@ -220,8 +219,7 @@ class Answers(ABC):
         """Yield what :meth:`recommend` returns in blocks of nodes, one of which is in memory at a time."""
         self.check_asked("scores_pairs", "no links")
         check_count(k)
-        names, models = self.names, self.models(seed)
-        asked = asked_nodes(nodes, names)
+        names, models, asked = self.names, self.models(seed), asked_nodes(nodes, self.names)
         blocks = best_of_rows(models.row_scores, asked, len(names), k, self._known if exclude_known else None, progress)
         return (models.probable(names, np.stack((asked[which], others)), which) for which, others in blocks)
 
@@ -259,8 +257,7 @@ class Answers(ABC):
         """
         check_count(k)
         self.check_finished()
-        names, models = self.names, self.models(seed)
-        asked = asked_nodes(nodes, names)
+        names, models, asked = self.names, self.models(seed), asked_nodes(nodes, self.names)
         blocks = best_of_rows(models.row_nearness, asked, len(names), k)
         return Answer.joined(models.near(names, np.stack((asked[i], others)), i, self._links) for i, others in blocks)
 
@@ -291,8 +288,7 @@ class Answers(ABC):
             if task.origin is None:  # the labels of a changed graph may be others
                 label = task.data.y.cpu().numpy()
                 columns["label"] = np.where(label >= 0, names[label], "")
-            columns["predicted"] = names[probability.argmax(1)]
-            columns["probability"] = probability.max(1)
+            columns |= {"predicted": names[probability.argmax(1)], "probability": probability.max(1)}
         return Answer(columns)
 
     def to_frame(self, *, seed: int | None = None, tangent: bool = False) -> "pd.DataFrame":
@@ -337,10 +333,9 @@ class Answers(ABC):
         return KnownPairs.of(self.answering.known_pairs(), len(self.names), ordered=self.answering.directed)
 
     def _chosen(self, seed: int | None) -> list[int]:
-        if seed is None:
-            return self.seeds
-        self.check_seed(seed)
-        return [seed]
+        if seed is not None:
+            self.check_seed(seed)
+        return self.seeds if seed is None else [seed]
 
     def check_seed(self, seed: int) -> None:
         """Raise ``ValueError`` if there is no such seed."""
