@@ -96,4 +96,6 @@ def among(begin: Tensor, seconds: Tensor, first: Tensor, second: Tensor) -> Tens
     wanted = (first * nodes + second)[:, order]
     place = torch.searchsorted(keys, wanted)
     found = keys[place.minimum(torch.tensor(len(keys) - 1, device=keys.device))] == wanted
-    return torch.empty_like(found).index_copy_(1, order, found)
+    out = torch.empty_like(found)
+    out[:, order] = found
+    return out
