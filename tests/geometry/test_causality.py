@@ -179,6 +179,20 @@ def test_beyond_the_antipode_time_is_infinite():
     )
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("beta", [-0.3, -1.0, -4.0])
+def test_half_a_turn_passes_until_the_antipode(beta, dtype):
+    root = math.sqrt(-beta)
+    p = torch.randn(2000, 3, dtype=dtype, generator=generator(8))
+    early = 1e-3 * torch.rand(2000, 1, dtype=dtype, generator=generator(9)).square()
+    early[:20] = 0
+    q = torch.cat((p[:, :1] + math.pi * root * (1 - early), -p[:, 1:]), dim=-1).requires_grad_()
+    time = geometry.anti_de_sitter_time(p, q, beta=beta)
+    torch.testing.assert_close(time, torch.full_like(time, math.pi * root), rtol=2e-2, atol=0)  # clocks run fast far out
+    (slope,) = torch.autograd.grad(time.sum(), q)
+    assert slope.isfinite().all()
+
+
 @pytest.mark.parametrize("spacetime", MARGINS)
 def test_derivatives_are_finite_everywhere(spacetime):
     margin, _, draw = MARGINS[spacetime]

@@ -45,6 +45,53 @@ def test_points_are_ordered(name):
     assert torch.equal(order, below.to(torch.int8) - (strict.T).to(torch.int8))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, F64])
+@pytest.mark.parametrize("size", [3.0, 6.0, 10.0])
+@pytest.mark.parametrize("name", ["M4", "AdS4", "dS4", "M1xH3", "M1xS3", "M2xH2", "M1xH2xS2"])
+def test_the_order_is_transitive_and_antisymmetric_far_out(name, size, dtype):
+    space = parse_space(name)
+    u = size * torch.randn(60, space.ambient_dim, dtype=dtype, generator=generator(1))
+    x = space.expmap0(space.proju0(u))
+    order = space.causal_order(x[:, None], x[None])
+    assert torch.equal(order - torch.eye(60, dtype=torch.int8), (torch.eye(60, dtype=torch.int8) - order).T)
+    below = order == 1
+    assert below.sum() > 80
+    assert bool((below | ((below.double() @ below.double()) == 0)).all())
+    assert bool((space.light_margin(x[:, None], x[None])[below] < 1e-4).all())
+
+
+@pytest.mark.parametrize("radius", [8.0, 11.0, 14.0])
+def test_events_beside_each_other_far_out_in_hyperbolic_space_are_in_no_order(radius):
+    space, gap, wait = parse_space("M1xH2"), 0.2, 0.18
+    turn = 2 * math.asin(math.sinh(gap / 2) / math.sinh(radius))
+    x, y = torch.tensor([[0, 0, radius, 0], [wait, 0, radius * math.cos(turn), radius * math.sin(turn)]])
+    x, y = space.expmap0(x), space.expmap0(y)
+    torch.testing.assert_close(space.light_margin(x, y), torch.tensor(gap - wait), rtol=0, atol=1e-3)
+    assert space.causal_order(x, y) == space.causal_order(y, x) == 0
+
+
+@pytest.mark.parametrize("late", [1e2, 1e4, 1e6])
+def test_late_events_beside_each_other_in_de_sitter_space_are_in_no_order(late):
+    turn, radius = 0.01 / late, math.hypot(1, late)
+    x, y = torch.tensor([[radius, 0, late], [radius * math.cos(turn), radius * math.sin(turn), late]])
+    space = DeSitter(2)
+    assert space.light_margin(x, y) > 0.009
+    assert space.causal_order(x, y) == space.causal_order(y, x) == 0
+
+
+@pytest.mark.parametrize("name", ["M3", "AdS3", "M1xH2", "M1xS2"])
+def test_rounding_does_not_break_rays_of_light_from_the_origin(name):
+    space, angle = parse_space(name), torch.linspace(0, 6, 50)
+    for length in (1e-3, 0.1, 1.0, 1.5):
+        place = length * torch.stack((angle.cos(), angle.sin()), dim=-1)
+        if name == "AdS3":
+            place = place * math.tan(length) / length
+        if space.ambient_dim > 3:  # the pole of the place stands before it, or after
+            place = torch.nn.functional.pad(place, (1, 0) if name == "M1xH2" else (0, 1))
+        ends = space.expmap0(torch.cat((torch.full((50, 1), length), place), dim=-1))
+        assert bool((space.causal_order(space.expmap0(torch.zeros_like(ends)), ends) == 1).all())
+
+
 @pytest.mark.parametrize(
     "name", ["E4", "H4", "S4", "K4", "Q3,1", "Q3,2", "Q2,3", "H2xS2", "M2xM2", "M2xQ3,2", "AdS3xE2", "dS3xE2"]
 )

@@ -27,18 +27,24 @@ def pairs_of(tensor):
     return {tuple(pair) for pair in tensor.t().tolist()}
 
 
+def drawn_pairs(task, ends):
+    """Return the pairs with another descendant, and those with another ancestor, shape ``(2, K, E)`` each."""
+    above, below = (end.expand_as(ends[0]) for end in task.pairs)
+    return torch.stack((above, ends[0])), torch.stack((ends[1], below))
+
+
 def test_training_sees_no_held_out_pair_and_no_implied_negative():
     task = Entailment.of(graph(), share=0.2)
     assert not pairs_of(task.pairs) & (pairs_of(task.split["val"]) | pairs_of(task.split["test"]))
     closure = pairs_of(transitive_closure(task.split["train"], task.num_nodes))
     ends, counts = task.draw(generator(0))
-    assert ends.shape == (2, task.config.negatives, task.pairs.shape[1])
-    above = task.pairs[0].expand_as(ends[0])
-    drawn = pairs_of(torch.stack((above[counts], ends[0][counts])))
-    assert not drawn & closure
-    assert not any(a == b for a, b in drawn)
-    left = pairs_of(torch.stack((above[~counts], ends[0][~counts])))
-    assert left <= closure | {(a, a) for a in range(task.num_nodes)}
+    assert counts.shape == ends.shape == (2, task.config.negatives, task.pairs.shape[1])
+    for drawn, counted in zip(drawn_pairs(task, ends), counts, strict=True):
+        assert not pairs_of(drawn[:, counted]) & closure
+        assert not bool((drawn[0] == drawn[1])[counted].any())
+        left = pairs_of(drawn[:, ~counted])
+        assert left & closure
+        assert left <= closure | {(a, a) for a in range(task.num_nodes)}
     again = task.draw(generator(0))
     assert torch.equal(again[0], ends)
 
@@ -46,10 +52,9 @@ def test_training_sees_no_held_out_pair_and_no_implied_negative():
 def test_training_pairs_alone_may_be_spared():
     task = Entailment.of(graph(), spare="trained")
     ends, counts = task.draw(generator(0))
-    above = task.pairs[0].expand_as(ends[0])
-    drawn = pairs_of(torch.stack((above[counts], ends[0][counts])))
-    assert not drawn & pairs_of(task.pairs)
-    assert drawn & pairs_of(transitive_closure(tree(), task.num_nodes))  # implied pairs are negatives then
+    for drawn, counted in zip(drawn_pairs(task, ends), counts, strict=True):
+        assert not pairs_of(drawn[:, counted]) & pairs_of(task.pairs)
+        assert pairs_of(drawn[:, counted]) & pairs_of(transitive_closure(tree(), task.num_nodes))  # are negatives then
 
 
 def test_composed_pairs_are_all_that_training_implies():
@@ -115,8 +120,8 @@ def test_loss_by_hand():
         return -4 * space.light_margin(points[a], points[b])
 
     right = torch.nn.functional.softplus(-logits(*pairs)).mean()
-    false = [torch.nn.functional.softplus(logits(pairs[0].expand_as(ends[0]), ends[0])) * counts]
-    false += [torch.nn.functional.softplus(logits(ends[1], pairs[1].expand_as(ends[1])))]
+    false = [torch.nn.functional.softplus(logits(*drawn)) for drawn in drawn_pairs(task, ends)]
+    false = [cost * counted for cost, counted in zip(false, counts, strict=True)]
     false += [torch.nn.functional.softplus(logits(pairs[1], pairs[0])).unsqueeze(0)]
     loss = predictor.loss(x, adjacency, pairs, ends, counts)
     torch.testing.assert_close(loss, 2 * right + (3 + 1) * torch.cat(false).mean())  # logits begin like the objective
@@ -193,9 +198,17 @@ def test_settings_that_do_not_go_together(settings, told):
         Entailment.of(graph(), **settings)
 
 
+def named(node):
+    """Return the name of a node of the tree: children are before and after their parents, and n60 is the root."""
+    return f"n{(37 * node + 60) % 121}"
+
+
 def named_edges():
-    """Return the edges of the tree by name; children are before and after their parents, and n60 is the root."""
-    return [tuple(f"n{(37 * node + 60) % 121}" for node in pair) for pair in tree().t().tolist()]
+    return [tuple(named(node) for node in pair) for pair in tree().t().tolist()]
+
+
+def implied(run):
+    return {tuple(pair) for pair in run.node_ids[run.answering.known_pairs().numpy()].T.tolist()}
 
 
 @pytest.fixture(scope="module")
@@ -210,9 +223,13 @@ def test_a_run_is_asked_about_ordered_pairs(folder):
     run = load_run(folder)
     forth, back = run.score_links([("n60", "n50"), ("n50", "n60")], raw=True)
     assert forth > back
-    known = {tuple(pair) for pair in run.node_ids[run.answering.known_edges()[0].numpy()].T.tolist()}
+    known = implied(run)
+    assert known == {(named(a), named(b)) for a, b in pairs_of(transitive_closure(tree(), 121))}  # whatever is held out
     found = run.recommend(["n1"], k=5)
     assert not {("n1", other) for other in found.columns["other"]} & known
+    assert not len(run.recommend(["n60"], k=5))  # the root is known to be an ancestor of all others
+    linked = run.neighbors(["n97"], k=120).columns  # a child of the root
+    assert set(linked["neighbor"][linked["linked"]]) == {named(child) for child in (4, 5, 6)}
     missing = run.missing_links(30)
     pairs = list(zip(missing.columns["node"], missing.columns["other"], strict=True))
     assert len(set(pairs)) == 30
@@ -251,6 +268,41 @@ def test_new_nodes_have_no_place(folder):
     )
     with pytest.raises(ValueError, match="'new' was not there in training, and shallow places no new nodes"):
         run.with_graph([*edges, ("n3", "new")]).score_links([("n60", "n3")])
+
+
+def test_a_changed_graph_is_known_by_its_own_edges(folder):
+    """A part of the graph, and one with an edge more: numbers of nodes are others than in training."""
+    run = load_run(folder)
+    part = [edge for edge in named_edges() if "n60" not in edge]  # three trees without their root
+    few = run.with_graph(part)
+    assert implied(few) == {pair for pair in implied(run) if "n60" not in pair}
+    found = few.recommend(k=200).columns
+    assert not set(zip(found["node"], found["other"], strict=True)) & implied(few)
+    above, below = named(1), named(7)  # a child of the root, and a child of another one
+    assert below in run.recommend([above], k=200).columns["other"]
+    more = run.with_graph([*named_edges(), (above, below)]).recommend([above], k=200).columns["other"]
+    assert not {below, named(22)} & set(more)  # nor what follows from it
+    with pytest.raises(ValueError, match="the graph has a cycle"):
+        run.with_graph([*named_edges(), (below, "n60")])
+
+
+def featured(edges):
+    data = read_graph(edges)
+    data.x = torch.randn(data.num_nodes, 3, generator=generator(1))
+    return data
+
+
+@pytest.mark.parametrize("edges", ["parent-child", "child-parent"])
+def test_messages_pass_along_the_edges_of_a_changed_graph(edges):
+    flip = -1 if edges == "child-parent" else 1
+    whole = featured([edge[::flip] for edge in named_edges()])
+    task = Entailment.of(whole, model="qgcn", edges=edges)
+    given = [*named_edges()[:-1], (named(4), "a")]  # a node that sorts before all others
+    data = featured([edge[::flip] for edge in given])
+    pairs = task.changed(data).graph.edge_index
+    used = np.asarray(data.node_ids)[pairs[:, pairs[0] != pairs[1]].numpy()].T
+    assert {tuple(pair) for pair in used.tolist()} == set(given)
+    assert torch.equal(task.changed(whole).graph.edge_index, task.graph.edge_index)  # nothing is held out of either
 
 
 def test_refit_trains_on_everything():

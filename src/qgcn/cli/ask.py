@@ -91,7 +91,7 @@ def recommend(
     overall: Annotated[
         bool, typer.Option("--overall", help="The most probable links of the whole graph instead of each node's.")
     ] = False,
-    known: Annotated[bool, typer.Option("--known", help="Keep links that the graph has already.")] = False,
+    known: Annotated[bool, typer.Option("--known", help="Keep links that the graph has already, or implies.")] = False,
     seed: _Seed = None,
     graph: _Graph = None,
     source: Source = None,

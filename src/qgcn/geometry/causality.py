@@ -245,9 +245,10 @@ def anti_de_sitter_time(p: Tensor, q: Tensor, *, beta: Tensor | float) -> Tensor
     r"""Return the longest time that a traveller from ``p`` to ``q`` can see pass; 0 where ``q`` is not in the future of ``p``.
 
     All geodesics that leave ``p`` to the future meet again at its antipode :math:`\bar p`, half a turn later. Until there they
-    are longest, :math:`\sqrt{|\beta|}\arccos c`. A point that is in the future of ``p`` but not in the past of :math:`\bar p`
-    can be reached by way of far out, where clocks run as fast as one likes: the time is infinite. These are the pairs of
-    the future that no geodesic joins, and all that lie behind :math:`\bar p`.
+    are longest, :math:`\sqrt{|\beta|}\arccos c`, with :math:`\pi\sqrt{|\beta|}` at :math:`\bar p`. A point that is in the
+    future of ``p`` but not in the past of :math:`\bar p` can be reached by way of far out, where clocks run as fast as one
+    likes: the time is infinite. These are the pairs of the future that no geodesic joins, and all that lie behind
+    :math:`\bar p`.
 
     Laws: the reverse triangle inequality along the order. Arguments as for :func:`anti_de_sitter_margin`.
     """
@@ -258,6 +259,8 @@ def anti_de_sitter_time(p: Tensor, q: Tensor, *, beta: Tensor | float) -> Tensor
     beyond = anti_de_sitter_margin(q, mirrored, beta=beta) > 0
     square = -signed_sqdist(roll_up(p, beta=beta), roll_up(q, beta=beta), beta=beta, time_dim=2)
     time = safe_sqrt(torch.where(later & ~beyond & (square > 0), square, 0))
+    half = later & ~beyond & square.isnan()  # at the antipode, or where light from it comes by: c is -1 up to rounding
+    time = torch.where(half, math.pi * root.squeeze(-1), time)
     return torch.where(later & beyond, torch.inf, time)
 
 

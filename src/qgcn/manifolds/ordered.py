@@ -74,9 +74,11 @@ class Ordered:
     def interval(self, x: Tensor, y: Tensor) -> Tensor:
         r"""Return how far points are apart, squared, with the sign that time gives it, shape ``(...)``; differentiable.
 
-        In a spacetime :math:`D^2 - \Delta t^2`: the distance of space and the difference of time as light has them, negative
-        where one point is in the future of the other. In a pseudo-hyperboloid the squared chord :math:`\langle x - y, x - y
-        \rangle`, which any two points have. Elsewhere the squared distance.
+        In a spacetime the product of the margins of light both ways, negative where one point is in the future of the other.
+        It is :math:`D^2 - \Delta t^2`, the distance of space and the difference of time as light has them, but for de Sitter
+        space, whose margins are logarithms: there it is no such difference, and agrees with it in sign alone. In a
+        pseudo-hyperboloid the squared chord :math:`\langle x - y, x - y\rangle`, which any two points have. Elsewhere the
+        squared distance.
 
         Laws: symmetric; 0 for coincident points.
         """
@@ -86,9 +88,19 @@ class Ordered:
         return square
 
     def causal_order(self, x: Tensor, y: Tensor) -> Tensor:
-        """Tell how points are ordered: 1 if ``y`` is in the causal future of ``x``, -1 in its past, 0 if neither; int8."""
-        size = torch.maximum(*(torch.linalg.vector_norm(each, dim=-1) for each in (x, y)))
-        return geometry.causal_order(self.light_margin(x, y), self.light_margin(y, x), size)
+        """Tell how points are ordered: 1 if ``y`` is in the causal future of ``x``, -1 in its past, 0 if neither; int8.
+
+        A margin within the rounding error of the times and distances that it is made of counts as that of a ray of light.
+        Points count as given: where coordinates are far larger than distances, those of a ray that were rounded may lie
+        beside it.
+        """
+        forth, back = self.light_margin(x, y), self.light_margin(y, x)
+        return geometry.causal_order(forth, back, torch.maximum(self._reach(x), self._reach(y)))
+
+    def _reach(self, x: Tensor) -> Tensor:
+        """Return the size of what margins are differences of: times, and distances of light from the origin, ``(...)``."""
+        size: Tensor = torch.linalg.vector_norm(x, dim=-1)
+        return size
 
     def _timeless(self) -> ValueError:
         return ValueError(f"{self} has no order of time: expected a spacetime such as M10, AdS10, dS10 or M1xH9")

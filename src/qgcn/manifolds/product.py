@@ -214,6 +214,12 @@ class Product(Space, geoopt.ProductManifold):  # type: ignore[misc]
         time, space = self._interval(a, b)
         return space - time
 
+    def _reach(self, x: Tensor) -> Tensor:
+        shares = zip(self.parts, self._split(x), strict=True)
+        sizes = [torch.linalg.vector_norm(share, dim=-1) if part.is_static else part.dist0(share) for part, share in shares]
+        size: Tensor = torch.linalg.vector_norm(torch.stack(sizes), dim=0)
+        return size
+
     def light_rows(self, x: Tensor) -> Rows | None:
         if len(self.parts) != 2 or not self.is_spacetime or self.parts[0].dim > 1 or not self.parts[0].is_static:
             return None  # time beside one space is what compiled code knows

@@ -149,6 +149,9 @@ class DeSitter(Quadric):
     def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
         return geometry.ball_margin(a, b, beta=self.beta)
 
+    def _reach(self, x: Tensor) -> Tensor:
+        return self._unit_length(x).expand(x.shape[:-1])  # margins are logarithms, of numbers near 1 close to a ray
+
     def light_rows(self, x: Tensor) -> Rows:
         return Rows("ball", self.as_seen(x), self._unit_length(x))
 
@@ -236,6 +239,10 @@ class AntiDeSitter(Space):
 
     def seen_margin(self, a: Tensor, b: Tensor) -> Tensor:
         return geometry.sky_margin(a, b, beta=self.beta)
+
+    def _reach(self, x: Tensor) -> Tensor:
+        root, place = self._root(x).squeeze(), torch.linalg.vector_norm(x[..., 1:], dim=-1)
+        return torch.hypot(x[..., 0], root * torch.atan2(place, root))
 
     def light_rows(self, x: Tensor) -> Rows:
         return Rows("arc", self.as_seen(x), self._unit_length(x))

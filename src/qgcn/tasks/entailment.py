@@ -106,14 +106,11 @@ class EntailmentPredictor(PairPredictor):
         points = self.cone.as_seen(points, self.space)  # once for each point, not for each pair
         above, below = (points.index_select(0, end) for end in pairs)
         others, sources = (points.index_select(0, end.flatten()).unflatten(0, end.shape) for end in ends)
-        false = [
-            (above.expand_as(others), others),
-            (sources, below.expand_as(sources)),
-            (below.unsqueeze(0), above.unsqueeze(0)),
-        ]
+        turned = below.unsqueeze(0), above.unsqueeze(0)
+        false = [(above.expand_as(others), others), (sources, below.expand_as(sources)), turned]
         right = self.cone.seen_margin(above, below, self.space)
         wrong = torch.cat([self.cone.seen_margin(a, b, self.space) for a, b in false])
-        counted = torch.cat((counts, torch.ones_like(counts), torch.ones_like(counts[:1])))  # what is drawn may be implied
+        counted = torch.cat((counts.flatten(0, 1), torch.ones_like(counts[0, :1])))  # what is drawn may be implied
         if self.log_sharpness is None:
             inside, outside = (right + self.gap).relu(), (self.gap - wrong).relu()
         else:
@@ -216,14 +213,18 @@ class Entailment(Task[EntailmentConfig]):
         closure = transitive_closure(self.split["train"], self.num_nodes)
         self.pairs = (closure if self.config.compose else self.split["train"]).to(self.device)
         self._implied = (closure[0] * self.num_nodes + closure[1]).to(self.device)
-        trained = (self.pairs[0] * self.num_nodes + self.pairs[1]).sort().values
-        spared = self._implied if self.config.spare == "implied" else trained
-        nodes = torch.arange(self.num_nodes + 1, device=self.device)
-        self._spared = torch.searchsorted(spared, nodes * self.num_nodes), spared % self.num_nodes
+        spared = closure.to(self.device) if self.config.spare == "implied" else self.pairs
+        self._spared = self._by_first(spared), self._by_first(spared.flip(0))  # descendants and ancestors of each node
         self._scored = {
             part: torch.cat((self.split[part], self.split[f"{part}_negative"]), dim=1).to(self.device)
             for part in ("val", "test")
         }
+
+    def _by_first(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
+        """Return where the second nodes of each first node begin, shape ``(N + 1,)``, and these, sorted for each."""
+        keys = (pairs[0] * self.num_nodes + pairs[1]).sort().values
+        nodes = torch.arange(self.num_nodes + 1, device=self.device)
+        return torch.searchsorted(keys, nodes * self.num_nodes), keys % self.num_nodes
 
     @property
     def divides(self) -> bool:
@@ -238,8 +239,12 @@ class Entailment(Task[EntailmentConfig]):
         return type(self)(self.source, self.config, split=split, device=self.device)
 
     def known_edges(self) -> tuple[Tensor, Tensor | None]:
-        """Return all pairs that are known, from ancestor to descendant."""
-        return torch.cat([self.split[name] for name in ("train", "val", "test")], dim=1), None
+        """Return the edges of the graph, from parent to child; messages pass along them where the graph was changed."""
+        return self.oriented(self.data, self.config), None
+
+    def known_pairs(self) -> Tensor:
+        """Return all pairs that the graph implies, its edges among them, whatever part of them was held out."""
+        return transitive_closure(self.known_edges()[0], self.num_nodes)
 
     def message_edges(self) -> tuple[Tensor, Tensor | None]:
         """Return the training pairs."""
@@ -263,8 +268,9 @@ class Entailment(Task[EntailmentConfig]):
         """Draw other descendants and other ancestors for each training pair; mark those that count as negatives."""
         count, pairs = self.config.negatives, self.pairs
         ends = torch.randint(self.num_nodes, (2, count, pairs.shape[1]), generator=generator, device=self.device)
-        spared = among(*self._spared, pairs[0], ends[0])
-        return ends, ~(spared | (ends[0] == pairs[0]))
+        loops = ends == pairs.unsqueeze(1)
+        spared = [among(*known, end, drawn) for known, end, drawn in zip(self._spared, pairs, ends, strict=True)]
+        return ends, torch.stack(spared).logical_or_(loops).logical_not_()
 
     def targets(self, split: Split) -> tuple[Tensor, ...]:
         """Return the training pairs; or the pairs of validation, before those of the test if these are asked for.

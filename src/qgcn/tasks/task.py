@@ -239,6 +239,10 @@ class Task(Blendable, MiniBatching, ABC, Generic[ConfigT]):
         """Return all edges of the graph, shape ``(2, E)``, and their weights if the task uses them."""
         return self.data.edge_index, getattr(self.data, "edge_weight", None)
 
+    def known_pairs(self) -> Tensor:
+        """Return the pairs that are no news, shape ``(2, P)``: whoever asks for links is not told of them. All known edges."""
+        return self.known_edges()[0]
+
     def message_edges(self) -> tuple[Tensor, Tensor | None]:
         """Return the edges that messages may pass along in training, and their weights: all that are known."""
         return self.known_edges()

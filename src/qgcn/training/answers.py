@@ -195,13 +195,12 @@ class Answers(ABC):
         Args:
             nodes: Names of nodes, or one name (default: all nodes).
             k: Number of links of each node.
-            exclude_known: Leave out links that the graph has already.
+            exclude_known: Leave out links that the graph has already; of a hierarchy all pairs that it implies.
             seed: The seed whose model answers.
             progress: Progress callback, in nodes.
 
         Returns:
-            Columns ``node``, ``other``, ``probability``; with several seeds also ``spread``. ``k`` rows for each node, fewer if
-            there are no more.
+            Columns ``node``, ``other``, ``probability``; with several seeds also ``spread``; ``k`` rows a node, or fewer.
 
         Raises:
             ValueError: The run learned no links or is not finished, or a node is unknown.
@@ -220,8 +219,7 @@ class Answers(ABC):
         """Yield what :meth:`recommend` returns in blocks of nodes, one of which is in memory at a time."""
         self.check_asked("scores_pairs", "no links")
         check_count(k)
-        names, models = self.names, self.models(seed)
-        asked = asked_nodes(nodes, names)
+        names, models, asked = self.names, self.models(seed), asked_nodes(nodes, self.names)
         blocks = best_of_rows(models.row_scores, asked, len(names), k, self._known if exclude_known else None, progress)
         return (models.probable(names, np.stack((asked[which], others)), which) for which, others in blocks)
 
@@ -259,10 +257,9 @@ class Answers(ABC):
         """
         check_count(k)
         self.check_finished()
-        names, models = self.names, self.models(seed)
-        asked = asked_nodes(nodes, names)
+        names, models, asked = self.names, self.models(seed), asked_nodes(nodes, self.names)
         blocks = best_of_rows(models.row_nearness, asked, len(names), k)
-        return Answer.joined(models.near(names, np.stack((asked[i], others)), i, self._known) for i, others in blocks)
+        return Answer.joined(models.near(names, np.stack((asked[i], others)), i, self._links) for i, others in blocks)
 
     def explain(self, node: Any, other: Any = None, k: int = 10, **options: Any) -> Answer:
         """Return the edges that matter most for a node or a pair; see :func:`qgcn.training.explaining.explain`."""
@@ -291,8 +288,7 @@ class Answers(ABC):
             if task.origin is None:  # the labels of a changed graph may be others
                 label = task.data.y.cpu().numpy()
                 columns["label"] = np.where(label >= 0, names[label], "")
-            columns["predicted"] = names[probability.argmax(1)]
-            columns["probability"] = probability.max(1)
+            columns |= {"predicted": names[probability.argmax(1)], "probability": probability.max(1)}
         return Answer(columns)
 
     def to_frame(self, *, seed: int | None = None, tangent: bool = False) -> "pd.DataFrame":
@@ -327,15 +323,19 @@ class Answers(ABC):
         return {}
 
     @cached_property
-    def _known(self) -> KnownPairs:
+    def _links(self) -> KnownPairs:
         """Links of the graph."""
         return KnownPairs.of(self.answering.known_edges()[0], len(self.names), ordered=self.answering.directed)
 
+    @cached_property
+    def _known(self) -> KnownPairs:
+        """Links that are no news: those of the graph, and what they imply."""
+        return KnownPairs.of(self.answering.known_pairs(), len(self.names), ordered=self.answering.directed)
+
     def _chosen(self, seed: int | None) -> list[int]:
-        if seed is None:
-            return self.seeds
-        self.check_seed(seed)
-        return [seed]
+        if seed is not None:
+            self.check_seed(seed)
+        return self.seeds if seed is None else [seed]
 
     def check_seed(self, seed: int) -> None:
         """Raise ``ValueError`` if there is no such seed."""

@@ -13,7 +13,7 @@ def arguments(pairs=3000, negatives=2):
     source = generator(2)
     ends = torch.randint(40, (2, negatives, pairs), generator=source)
     rule = torch.tensor([1.5, 2.0, 0.3, 1 / pairs, 1 / pairs, 1 / pairs])
-    counted = torch.rand(negatives, pairs, generator=source) < 0.8
+    counted = torch.rand(2, negatives, pairs, generator=source) < 0.8
     return torch.randint(40, (2, pairs), generator=source), ends, counted, rule
 
 
@@ -32,7 +32,7 @@ def test_parts_share_the_pairs(monkeypatch):
 
 def test_one_pair_in_two_dimensions_by_hand():
     events = torch.tensor([[0.0, 0.0], [2.0, 0.5]])
-    nothing = torch.zeros(1, 1, dtype=torch.bool)
+    nothing = torch.zeros(2, 1, 1, dtype=torch.bool)
     pair, ends = torch.tensor([[0], [1]]), torch.tensor([[[1]], [[0]]])  # the other ancestor is the same
     to_rows, sums = cpu.objective(events, "straight", 1.0, pair, ends, nothing, torch.tensor([1.0, 0.0, 0.0, 1.0, 0.0, 0.0]))
     margin = torch.tensor(0.5 - 2.0)
@@ -40,6 +40,21 @@ def test_one_pair_in_two_dimensions_by_hand():
     expected = torch.nn.functional.softplus(margin) + torch.log(torch.tensor(2.0))  # the fit of a logit of 0
     torch.testing.assert_close(sums[0].float(), expected)
     torch.testing.assert_close(to_rows, slope * torch.tensor([[1.0, -1.0], [-1.0, 1.0]]))
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_ends_count_by_themselves(end):
+    """What does not count moves nothing, and leaves the other end as it is."""
+    pairs, ends, counted, rule = arguments()
+    counted[:] = True
+    counted[end] = False
+    apart = ends.clone()
+    apart[end] = (apart[end] + 1) % 40
+    found = [cpu.objective(rows(), "straight", 1.0, pairs, given, counted, rule) for given in (ends, apart)]
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+    apart[1 - end] = (apart[1 - end] + 1) % 40
+    assert not torch.allclose(cpu.objective(rows(), "straight", 1.0, pairs, apart, counted, rule)[0], found[0][0])
 
 
 @pytest.mark.parametrize(("place", "value", "told"), [(0, -1, "-1 to 39"), (1, 40, "0 to 40")])

@@ -58,7 +58,7 @@ def targets(pairs=37, negatives=3):
     ends = torch.stack(
         [(end + step) % 40 for end, step in ((above, steps[1 : negatives + 1]), (below, steps[negatives + 1 :]))]
     )
-    return torch.stack((above, below)), ends, torch.rand(negatives, pairs, generator=source) < 0.8
+    return torch.stack((above, below)), ends, torch.rand(2, negatives, pairs, generator=source) < 0.8
 
 
 @needs_compiler
@@ -111,3 +111,19 @@ def test_among_finds_the_seconds_of_the_firsts(path):
     expected = torch.tensor([b in known.get(a, []) for a, b in zip(first.tolist(), second.tolist(), strict=True)])
     assert torch.equal(found, expected.expand(2, -1))
     assert not bool(nothing.any())
+
+
+@pytest.mark.parametrize("path", ["native", "eager"])
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 8, 9, 200])
+def test_among_finds_the_seconds_of_lists_of_every_length(most, path):
+    if path == "native" and cpu.obstacle() is not None:
+        pytest.skip("needs a C++ compiler")
+    source = generator(4)
+    known = torch.rand(300, 300, generator=source) < most / 300
+    known[::3] = False
+    begin = torch.nn.functional.pad(known.sum(1).cumsum(0), (1, 0))
+    first = torch.randint(300, (500,), generator=source)
+    second = torch.randint(300, (4, 500), generator=source)
+    with use_backend(path):
+        found = among(begin, known.nonzero()[:, 1].contiguous(), first, second)
+    assert torch.equal(found, known[first, second])

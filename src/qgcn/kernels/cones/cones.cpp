@@ -244,9 +244,16 @@ INLINE void scatter(Columns& from, const int64_t* which, int count, float* rows)
     }
 }
 
+// 1 for those that count, 0 for others and beyond the last.
+INLINE Lanes chosen(const uint8_t* counted, int count) {
+    Lanes found{};
+    for (int i = 0; i < count; ++i) found[i] = counted[i];
+    return found;
+}
+
 struct Pairs {
     const int64_t *above, *below, *others, *sources;  // the last two (K, E)
-    const uint8_t* counted;                           // (K, E): which of `others` count
+    const uint8_t *count_others, *count_sources;      // (K, E): which of these count
     int64_t count;
     int negatives;
 };
@@ -286,20 +293,29 @@ void run(const Form& in, const Rule& by, const Pairs& pairs, int64_t begin, int6
         for (int64_t k = 0; k < pairs.negatives; ++k) {
             const int64_t place = k * pairs.count + at;
             Columns z, to_z{};
-            Lanes counted{};
-            for (int i = 0; i < count; ++i) counted[i] = pairs.counted[place + i];
             fetch(rows, pairs.others + place, count, z);
-            take<KIND, false>(in, by, x, z, counted, to_x, to_z, sums);
+            take<KIND, false>(in, by, x, z, chosen(pairs.count_others + place, count), to_x, to_z, sums);
             scatter(to_z, pairs.others + place, count, to_rows);
             to_z = Columns{};
             fetch(rows, pairs.sources + place, count, z);
-            take<KIND, false>(in, by, z, y, inside, to_z, to_y, sums);
+            take<KIND, false>(in, by, z, y, chosen(pairs.count_sources + place, count), to_z, to_y, sums);
             scatter(to_z, pairs.sources + place, count, to_rows);
         }
         scatter(to_x, pairs.above + at, count, to_rows);
         scatter(to_y, pairs.below + at, count, to_rows);
     }
     std::copy_n(sums.of, SUMS, out);
+}
+
+// Whether sorted numbers have one: a search without jumps that depend on what is found, which a processor cannot foresee.
+INLINE bool holds(const int64_t* sorted, int64_t count, int64_t wanted) {
+    if (count == 0) return false;
+    while (count > 1) {
+        const int64_t half = count / 2;
+        sorted += sorted[half] <= wanted ? half : 0;
+        count -= half;
+    }
+    return *sorted == wanted;
 }
 
 }  // namespace
@@ -312,7 +328,8 @@ void objective(const float* rows, int64_t nodes, int32_t width, int32_t kind, fl
                float* to_rows, double* sums) {
     const Form in{width, root};
     const Rule by{rule[0], rule[1], rule[2], rule[3], rule[4], rule[5]};
-    const Pairs given{pairs, pairs + count, ends, ends + negatives * count, counted, count, negatives};
+    const int64_t half = negatives * count;
+    const Pairs given{pairs, pairs + count, ends, ends + half, counted, counted + half, count, negatives};
     const int64_t blocks = (count + LANES - 1) / LANES, each = (blocks + parts - 1) / parts * LANES;
     for_each(parts, parts, [&](int64_t part) {
         const int64_t begin = std::min(part * each, count), end = std::min(begin + each, count);
@@ -333,11 +350,10 @@ void objective(const float* rows, int64_t nodes, int32_t width, int32_t kind, fl
 // Which second nodes are among those of the first: `seconds` of a node stand from begin[node] on, sorted.
 void among(const int64_t* begin, const int64_t* seconds, const int64_t* first, const int64_t* second, int64_t count,
            int64_t rounds, uint8_t* out) {
-    for (int64_t k = 0; k < rounds; ++k)
-        for (int64_t e = 0; e < count; ++e) {
-            const int64_t at = k * count + e, *low = seconds + begin[first[e]], *high = seconds + begin[first[e] + 1];
-            out[at] = std::binary_search(low, high, second[at]);
-        }
+    for (int64_t e = 0; e < count; ++e) {
+        const int64_t low = begin[first[e]], length = begin[first[e] + 1] - low;
+        for (int64_t at = e; at < rounds * count; at += count) out[at] = holds(seconds + low, length, second[at]);
+    }
 }
 
 }  // extern "C"

@@ -55,7 +55,7 @@ def objective(
         root: Radius of curvature.
         pairs: Ancestors and descendants, int64, shape ``(2, E)``, contiguous, as the next two.
         ends: Other descendants and other ancestors, int64, shape ``(2, K, E)``.
-        counted: Which other descendants count, bool, shape ``(K, E)``.
+        counted: Which of these count, bool, shape ``(2, K, E)``.
         rule: Sharpness, steepness and threshold; weights of a pair, of a negative, and of a negative where logits are fitted.
 
     Returns:

@@ -48,7 +48,7 @@ def entailed(
 
     Args:
         rows: What is known of points, and how margins are read off it.
-        targets: Pairs ``(2, E)``, ends ``(2, K, E)`` and which other descendants count ``(K, E)``.
+        targets: Pairs ``(2, E)``, other descendants and ancestors ``(2, K, E)``, and which of these count ``(2, K, E)``.
         learned: The sharpness :math:`s`, the steepness :math:`a` and the threshold :math:`b`.
         weight: That of negatives, :math:`w`.
     """
@@ -92,6 +92,10 @@ def among(begin: Tensor, seconds: Tensor, first: Tensor, second: Tensor) -> Tens
         return torch.zeros_like(second, dtype=torch.bool)
     nodes = len(begin) - 1
     keys = torch.arange(nodes, device=begin.device).repeat_interleave(begin.diff()) * nodes + seconds
-    wanted = first * nodes + second
+    order = first.argsort()  # so that searches next to each other read what is next to each other
+    wanted = (first * nodes + second)[:, order]
     place = torch.searchsorted(keys, wanted)
-    return keys[place.minimum(torch.tensor(len(keys) - 1, device=keys.device))] == wanted
+    found = keys[place.minimum(torch.tensor(len(keys) - 1, device=keys.device))] == wanted
+    out = torch.empty_like(found)
+    out[:, order] = found
+    return out
