@@ -10,7 +10,7 @@ from torch.nn.functional import softplus
 
 from qgcn import kernels, metrics
 from qgcn.kernels import Neighbourhoods
-from qgcn.manifolds import Euclidean, Space, parse_space
+from qgcn.manifolds import Euclidean, Space, parse_space, spacetimes_of_dimension
 from qgcn.models import Coordinates, Encoder
 from qgcn.nn import Adjacency, LightCone, SparseMatrix
 from qgcn.tasks import sampling
@@ -161,6 +161,11 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
         "map_margin": "mAP margin (95 %)",
         "map_in_margin": "mAP of sources, margin (95 %)",
     }
+
+    @classmethod
+    def candidates(cls, dim: int, *, few: bool = False, twins: bool = False) -> list[str]:
+        """Return the spacetimes; :meth:`check` leaves those over that are time beside a space."""
+        return spacetimes_of_dimension(dim)
 
     @classmethod
     def check(cls, config: Config) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from qgcn.data import undirected
-from qgcn.manifolds import Space
+from qgcn.manifolds import Space, spaces_of_dimension
 from qgcn.models import Capabilities, Encoder
 from qgcn.tasks.batches import Loader
 from qgcn.tasks.blendable import Blendable, Split
@@ -79,6 +79,11 @@ class Task(Blendable, MiniBatching, ABC, Generic[ConfigT]):
     """Ranges that a search of settings draws from, for those of them that a model has."""
     trial_nodes: ClassVar[int | None] = None
     """Nodes beyond which trials are made on a connected part of the graph; never if not given."""
+
+    @classmethod
+    def candidates(cls, dim: int, *, few: bool = False, twins: bool = False) -> list[str]:
+        """Return the spaces of so many dimensions that are compared; those that settings do not go with are left out later."""
+        return spaces_of_dimension(dim, few=few, twins=twins)
 
     # --- words -------------------------------------------------------------------------------------------------------
 
