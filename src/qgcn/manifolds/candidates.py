@@ -29,7 +29,7 @@ def spaces_of_dimension(dim: int, *, few: bool = False, twins: bool = False) -> 
 
 
 def spacetimes_of_dimension(dim: int) -> list[str]:
-    """Return the spacetimes of ``dim`` dimensions: flat, anti-de Sitter, de Sitter, and time beside hyperbolic space or a sphere.
+    """Return the spacetimes of ``dim`` dimensions: flat, anti-de Sitter, de Sitter, time beside hyperbolic space or a sphere.
 
     Example:
         >>> from qgcn.manifolds import spacetimes_of_dimension
