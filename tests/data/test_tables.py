@@ -230,9 +230,12 @@ def test_weights_are_read_beside_a_quoted_name(write):
     assert graphs[0].remarks == graphs[1].remarks
 
 
-@pytest.mark.parametrize("text", ['"' * 400_001, '"a' + " " * 400_000 + 'b" c', 'a "b' + '""' * 60_000 + '" c'])
-def test_quotation_marks_and_blanks_take_no_more_than_linear_time_and_memory(write, text):
-    try:
+@pytest.mark.parametrize("text", ['"a"' + " " * 400_000 + "c", 'a,"b' + '""' * 60_000 + '" c'])
+def test_many_blanks_and_quotation_marks_are_read(write, text):
+    assert len(read_table(write(text + "\n")).columns) == 2
+
+
+@pytest.mark.parametrize("text", ['"' * 400_001, '"a' + " " * 400_000 + 'b" c'])
+def test_a_long_quoted_field_is_refused(write, text):
+    with pytest.raises(ValueError, match=r"line 1: a field has more than 131,072 characters"):
         read_table(write(text + "\n"))
-    except ValueError as error:
-        assert "line 1: a field has more than" in str(error)

@@ -154,6 +154,7 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
 
     purpose: ClassVar[str] = "Embed a directed graph so that it can be read off light cones."
     example: ClassVar[str] = "qgcn train directed-reconstruction --data is-a.csv --space M10"
+    sweep_example: ClassVar[str] = "--data is-a.csv --models shallow:M10 shallow:M1xH9"
     aim: ClassVar[str] = "so that the targets of a node lie in its future"
     titles: ClassVar[dict[str, str]] = {
         "map": "mAP",

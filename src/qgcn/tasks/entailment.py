@@ -168,6 +168,7 @@ class Entailment(Task[EntailmentConfig]):
 
     purpose: ClassVar[str] = "Learn the edges of a hierarchy, and tell which node is an ancestor of which."
     example: ClassVar[str] = "qgcn train entailment --data is-a.csv --edges child-parent --space M10"
+    sweep_example: ClassVar[str] = "--data is-a.csv --edges child-parent --models shallow:M10 shallow:M1xH9"
     aim: ClassVar[str] = "so that descendants lie in the cones of their ancestors"
     titles: ClassVar[dict[str, str]] = {"f1": "F1", "roc_auc": "ROC AUC"}
     main_scores: tuple[str, ...] = ("f1", "precision", "recall")

@@ -91,6 +91,8 @@ class Task(Blendable, MiniBatching, ABC, Generic[ConfigT]):
     """One sentence on the task, for the command line."""
     example: ClassVar[str] = ""
     """A command to copy."""
+    sweep_example: ClassVar[str] = "--data cora --models qgcn:Q15,1 gcn:E16"
+    """Data and models of another one, a search of settings."""
     aim: ClassVar[str] = ""
     """Purpose of the points that a model learns, as the end of a sentence: "so that ..."."""
     titles: ClassVar[dict[str, str]] = {}
