@@ -87,7 +87,7 @@ def test_what_is_no_table_is_refused_in_one_line(write, content, message):
         (["1", "-"], None),
         (["1", "1.0"], None),
         (["1", "+1"], None),
-        (["1234567890123456789"], None),  # might not fit 64 bits
+        (["9223372036854775808"], None),  # does not fit 64 bits
         (["1", "x"], None),
     ],
 )
@@ -239,3 +239,9 @@ def test_many_blanks_and_quotation_marks_are_read(write, text):
 def test_a_long_quoted_field_is_refused(write, text):
     with pytest.raises(ValueError, match=r"line 1: a field has more than 131,072 characters"):
         read_table(write(text + "\n"))
+
+
+def test_ids_of_64_bits_are_numbers(write):
+    graph = read_graph(write(f"{2**63 - 1},1000000000000000000\n-{2**63},2\n10,2\n"))
+    assert graph.node_ids.tolist() == [-(2**63), 2, 10, 10**18, 2**63 - 1]
+    assert read_graph(write(f"{2**63},2\n10,3\n")).node_ids.tolist() == ["10", "2", "3", str(2**63)]
