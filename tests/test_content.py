@@ -70,6 +70,9 @@ def test_a_gzip_file_is_unpacked_up_to_its_limit(write):
 def test_a_broken_stream_is_told(write, cut):
     content = bytearray(gzip.compress(b"ann,bob\n" * 20, mtime=0))
     del content[-cut:]
+    with pytest.raises(ValueError, match=r"a\.csv\.gz is cut short: the gzip stream in it does not end$"):
+        read_bytes(write(bytes(content), "a.csv.gz"))
+    content[:2] = b"xx"
     with pytest.raises(ValueError, match=r"a\.csv\.gz is not a gzip file: "):
         read_bytes(write(bytes(content), "a.csv.gz"))
 

@@ -98,7 +98,9 @@ def _unpacked(content: bytes, path: Path, most: int) -> bytes:
                 size += len(chunk)
                 if size > most:
                     break
-    except (OSError, EOFError, zlib.error) as error:
+    except EOFError:
+        raise ValueError(f"{path} is cut short: the gzip stream in it does not end") from None
+    except (OSError, zlib.error) as error:
         raise ValueError(f"{path} is not a gzip file: {error}") from None
     if size > most:
         raise ValueError(

@@ -69,6 +69,26 @@ def test_candidates_live_where_the_model_does(model, few):
     assert Candidates(Config.checked({"task": "links", "data": "graph", "model": model})).few(4) == few
 
 
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        ({"task": "entailment"}, ["M4", "AdS4", "dS4", "M1xH3", "M1xS3"]),
+        ({"task": "entailment", "cone": "order", "space": "E3"}, ["E4"]),
+        ({"task": "entailment", "cone": "shadow", "space": "H3"}, ["H4"]),
+        ({"task": "directed-reconstruction"}, ["M4", "M1xH3", "M1xS3"]),
+    ],
+)
+def test_candidates_are_those_that_the_settings_go_with(settings, names):
+    candidates = Candidates(Config.checked({"data": "graph", **settings}))
+    assert candidates.few(4) == candidates.every(4) == names
+
+
+def test_of_spacetimes_flat_ones_are_the_simplest_then_products():
+    measured = measure(tree(2, 5), 4)
+    assert simplest(ranked(AdS4=0.99, M4=0.99, M1xH3=0.992), measured).space == "M4"
+    assert simplest(ranked(AdS4=0.99, M1xH3=0.99, dS4=0.992), measured).space == "M1xH3"
+
+
 def chosen(rule, graph, *args, seconds=math.inf, **options):
     problem, measured = Reconstruction.of(as_data(graph), **options), measure(graph, 8)
     trials = Trials(problem, natural_family(measured), seconds=seconds)

@@ -37,6 +37,29 @@ def test_a_tree_gets_one_time_dimension_or_hyperbolic_space():
     assert "not needed" in found.sentence
 
 
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        ({"task": "entailment"}, {"M3", "AdS3", "dS3", "M1xH2", "M1xS2"}),
+        ({"task": "entailment", "options": {"cone": "hyperbolic"}}, {"H3"}),
+        ({"task": "directed-reconstruction"}, {"M3", "M1xH2", "M1xS2"}),
+        ({"task": "directed-reconstruction", "trial_nodes": 30}, {"M3", "M1xH2", "M1xS2"}),
+    ],
+)
+def test_tasks_that_read_cones_are_tried_where_these_are_defined(options, names):
+    arrows = nx.balanced_tree(2, 5, create_using=nx.DiGraph)
+    found = suggest_signature(arrows, 3, rungs=(Rung(1, 5, 1),), seconds=math.inf, **options)
+    assert {trial.space for trial in found.ranking} == names
+    assert found.nodes == options.get("trial_nodes", 63)
+    assert ("ordered by light" in found.sentence) == (names != {"H3"})
+    assert ("not needed" in found.sentence) == (names == {"H3"})
+
+
+def test_settings_that_go_with_no_space_are_refused():
+    with pytest.raises(ValueError, match="hgcn lives in a hyperbolic space such as H16, got M10"):
+        suggest_signature(nx.path_graph(9), 3, task="directed-reconstruction", options={"model": "hgcn"})
+
+
 def test_a_sphere_gets_no_space_dimension_or_a_sphere():
     spaces = ["Q2,1", "Q1,2", "Q0,3", "E3", "H3", "S3"]
     found = suggest_signature(sphere_graph(60, 0.7, seed=0), spaces=spaces, rungs=QUICK, seconds=math.inf)

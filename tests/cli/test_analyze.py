@@ -47,6 +47,15 @@ def test_a_space_is_recommended_and_drawn(command, here, monkeypatch):
     assert suggestion["sentence"] in " ".join(out.split()).replace("Written", "")
 
 
+@pytest.mark.parametrize("task", ["entailment", "directed-reconstruction"])
+def test_spacetimes_are_tried_for_a_task_that_reads_light_cones(command, here, task):
+    (here / "tree.csv").write_text("".join(f"n{(k - 1) // 2},n{k}\n" for k in range(1, 40)))
+    out = command.works("analyze", "tree.csv", "--task", task, "--dim", "4", "--seconds", "0")
+    assert "take M4, a spacetime" in out
+    trained = command.works("train", task, "--data", "tree.csv", "--space", "auto:2", "--epochs", "2", "--out", "run")
+    assert "auto:2: " in trained
+
+
 def test_fewer_dimensions_are_shown_where_all_spaces_hold_the_graph(command, here, monkeypatch):
     monkeypatch.setattr(Reconstruction, "rungs", (Rung(1, 40, 1),))
     monkeypatch.setattr(trials, "SMALL_SECONDS", math.inf)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qgcn.data.numerals import read_decimals, read_integers
+from qgcn.data.numerals import parse_numbers, read_decimals, read_integers
 
 
 def laid_out(fields):
@@ -15,7 +15,7 @@ def laid_out(fields):
     return np.frombuffer(b"".join(field + b"\n" for field in fields), dtype=np.uint8), stops - lengths, stops
 
 
-@given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1, max_size=40))
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=40))
 def test_integers_are_read_as_python_reads_them(values):
     found = read_integers(*laid_out([str(value).encode() for value in values]))
     assert found is not None
@@ -24,11 +24,25 @@ def test_integers_are_read_as_python_reads_them(values):
 
 
 @pytest.mark.parametrize(
-    "field", [b"", b"-", b"007", b"-07", b"+1", b"1.0", b"1e3", b"--1", b"1-", b"x", b" 1", b"1234567890123456789", b"\xb2"]
+    "field",
+    [b"", b"-", b"007", b"-07", b"+1", b"1.0", b"1e3", b"--1", b"1-", b"x", b" 1", b"12345678901234567890", b"\xb2"]
+    + [str(large).encode() for large in (2**63, -(2**63) - 1, 10**19 - 1, 1 - 10**19)],
 )
 @pytest.mark.parametrize("others", [[], [b"12", b"-345"]])
 def test_what_is_not_plainly_written_is_no_integer(field, others):
     assert read_integers(*laid_out([*others, field])) is None
+
+
+def test_the_largest_integers_are_read():
+    ends = [2**63 - 1, -(2**63), 10**18, -(10**18), 0, 7]
+    assert read_integers(*laid_out([str(end).encode() for end in ends])).tolist() == ends
+
+
+def test_numbers_are_those_of_python_without_underscores():
+    assert parse_numbers(np.array([b"1e5", b" 2", b"nan", b"+.5"])).tolist()[:2] == [1e5, 2.0]
+    for field in (b"1_0", b"x", b""):
+        with pytest.raises(ValueError, match=r"number|convert"):
+            parse_numbers(np.array([b"1", field]))
 
 
 def test_no_integers_are_none():

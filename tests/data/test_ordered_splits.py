@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from qgcn.data import split_directed
+from qgcn.data import NegativeSampler, split_directed
 from qgcn.data.ordered_splits import ORDERED_PARTS, one_way
 
 NODES = 60
@@ -50,7 +50,7 @@ def test_no_negative_is_there_twice_where_few_are_left():
     for seed in range(20):
         keys = torch.randperm(81, generator=torch.Generator().manual_seed(seed))
         keys = keys[keys // 9 != keys % 9][:44].sort().values
-        split = split_directed(torch.stack((keys // 9, keys % 9)), 9, val=0.2, test=0.3, reverses=0.4, seed=seed)
+        split = split_directed(torch.stack((keys // 9, keys % 9)), 10, val=0.2, test=0.3, reverses=0.4, seed=seed)
         found = sets(split)
         assert sum(len(pairs) for pairs in found.values()) == 44 + 8 + 13
 
@@ -71,6 +71,16 @@ def test_the_seed_decides():
 def test_one_way_asks_for_the_reverse():
     given = torch.tensor([[0, 1, 1], [1, 0, 2]])
     assert one_way(torch.tensor([[0, 1, 2, 3], [1, 2, 1, 0]]), given, 4).tolist() == [False, True, False, True]
+
+
+def test_a_graph_that_leaves_no_pair_for_training_is_refused():
+    every = torch.combinations(torch.arange(12)).T  # all that lead from a node to a later one: their reverses are no edges
+    with pytest.raises(
+        ValueError, match="two nodes that neither an edge nor such a pair joins: 12 nodes with 66 edges leave too few"
+    ):
+        split_directed(every, 12, reverses=0.25)
+    split = split_directed(every[:, :40], 12, reverses=0.25)
+    assert NegativeSampler(12, torch.cat(list(split.values()), dim=1)).num_allowed > 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Text tables: every division of columns, line numbers, integers and numbers; NumPy and SciPy files."""
 
 import gzip
+import re
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +87,7 @@ def test_what_is_no_table_is_refused_in_one_line(write, content, message):
         (["1", "-"], None),
         (["1", "1.0"], None),
         (["1", "+1"], None),
-        (["1234567890123456789"], None),  # might not fit 64 bits
+        (["9223372036854775808"], None),  # does not fit 64 bits
         (["1", "x"], None),
     ],
 )
@@ -186,3 +187,61 @@ def test_one_long_field_does_not_widen_a_long_column(write, quote):
 def test_a_long_comment_beside_the_edges_is_not_read(write):
     rows = "".join(f"{k},{k + 1},x\n" for k in range(20_000))
     assert read_graph(write(f"{rows}0,2,{'a' * 3000}\n")).num_edges == 20_001
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a b 1 \nb c 2 \nc d 5 \n",
+        "a b\nc\td\n",
+        "a  b\nb \t  c\n",
+        "  a b\n\tb c\n\x0b# x\n \x0b\f\n",
+        "a b\nb\x0bc\nc\fd\n",
+        "a,b\x0b\n\fb , \tc\n",
+        " a\t b\n\tb\n\t\nc\x0b\t\x0cd \n",
+        "a;b\nb ;c\n",
+        "a,b\xa0\nb,c\u3000\n",
+        "a,b\nb,\x85c\x1c\n",
+        "a b\x85c\nb c\x1cd\n",
+        "a\xa0b c\nd e\n",
+        "a,b\n\xa0#x,c\n",
+        "a,b,\nb,c,\n",
+    ],
+)
+def test_a_quotation_mark_changes_nothing_but_its_field(write, text):
+    plain = read_table(write(text))
+    first = re.compile("[a-z]")
+    for rewritten in (first.sub('"a"', text, count=1), text[:-1] + text.splitlines(keepends=True)[0].replace("a", '\n"a"', 1)):
+        quoted = read_table(write(rewritten))
+        assert [column[: len(plain)] for column in fields(quoted)] == fields(plain)
+        assert quoted.lines[: len(plain)].tolist() == plain.lines.tolist()
+
+
+@pytest.mark.parametrize("mark", [" ", ",", "\t"])
+def test_blanks_within_quotes_stay_and_those_around_them_go(write, mark):
+    apart = f" {mark}\x0b " if mark != " " else " \t "
+    text = f'"new  york"{apart}x\n "a ""b"" \t c"{apart}"d\n \t e"{apart if mark == " " else " "}\n'
+    assert fields(read_table(write("x" + mark + "y\n" + text))) == [["x", "new  york", 'a "b" \t c'], ["y", "x", "d\n \t e"]]
+
+
+def test_weights_are_read_beside_a_quoted_name(write):
+    graphs = [read_graph(write(f"a b 1 \n{name} c 2 \nc d 5 \n")) for name in ("b", '"b"')]
+    assert [graph.edge_weight.tolist() for graph in graphs] == [[1, 2, 5]] * 2
+    assert graphs[0].remarks == graphs[1].remarks
+
+
+@pytest.mark.parametrize("text", ['"a"' + " " * 400_000 + "c", 'a,"b' + '""' * 60_000 + '" c'])
+def test_many_blanks_and_quotation_marks_are_read(write, text):
+    assert len(read_table(write(text + "\n")).columns) == 2
+
+
+@pytest.mark.parametrize("text", ['"' * 400_001, '"a' + " " * 400_000 + 'b" c'])
+def test_a_long_quoted_field_is_refused(write, text):
+    with pytest.raises(ValueError, match=r"line 1: a field has more than 131,072 characters"):
+        read_table(write(text + "\n"))
+
+
+def test_ids_of_64_bits_are_numbers(write):
+    graph = read_graph(write(f"{2**63 - 1},1000000000000000000\n-{2**63},2\n10,2\n"))
+    assert graph.node_ids.tolist() == [-(2**63), 2, 10, 10**18, 2**63 - 1]
+    assert read_graph(write(f"{2**63},2\n10,3\n")).node_ids.tolist() == ["10", "2", "3", str(2**63)]

@@ -1,6 +1,6 @@
 import pytest
 
-from qgcn.manifolds import parse_space, spaces_of_dimension
+from qgcn.manifolds import parse_space, spaces_of_dimension, spacetimes_of_dimension
 
 DIMS = [2, 3, 4, 5, 10, 16]
 
@@ -33,6 +33,15 @@ def test_twins_are_the_same_spaces_with_other_maps():
     assert [parse_space(name).family for name in ("Q4,1", "Q0,5")] == ["hyperbolic", "spherical"]
 
 
-def test_one_dimension_is_too_few():
+@pytest.mark.parametrize("dim", DIMS)
+def test_spacetimes_of_a_dimension_have_it_and_are_ordered_by_light(dim):
+    spaces = [parse_space(name) for name in spacetimes_of_dimension(dim)]
+    assert {space.dim for space in spaces} == {dim}
+    assert all(space.is_spacetime for space in spaces)
+    assert [space.spatial is not None for space in spaces] == [True, False, False, True, True]
+
+
+@pytest.mark.parametrize("names", [spaces_of_dimension, spacetimes_of_dimension])
+def test_one_dimension_is_too_few(names):
     with pytest.raises(ValueError, match="dim must be at least 2, got 1"):
-        spaces_of_dimension(1)
+        names(1)

@@ -20,6 +20,25 @@ def test_only_what_a_model_has_is_searched():
     assert "lr" in shallow
 
 
+@pytest.mark.parametrize(
+    ("name", "fixed", "searched"),
+    [
+        ("shallow:M10", {"task": "entailment"}, False),
+        ("shallow:M1xH9", {"task": "entailment"}, True),
+        ("shallow:AdS10", {"task": "entailment"}, True),
+        ("shallow:M10", {"task": "directed-reconstruction"}, False),
+        ("shallow:M1xS9", {"task": "directed-reconstruction"}, True),
+        ("shallow:E10", {"task": "reconstruction"}, False),
+        ("shallow:E5xH5", {"task": "reconstruction"}, True),
+        ("qgcn:E8", {}, False),
+        ("qgcn:E8", {"hidden": "Q7,2"}, True),
+        ("qgcn:E8", {"projection": True}, True),
+    ],
+)
+def test_beta_is_searched_where_it_bends_something(name, fixed, searched):
+    assert ("beta" in parse_candidate(name, FIXED | fixed).ranges) == searched
+
+
 def test_encoders_may_name_values_of_their_own_options():
     deep = parse_candidate("deep:Q3,1", FIXED).ranges
     assert deep["layers"].choices == (4, 8, 16)

@@ -99,6 +99,13 @@ def brute_force(run, seed=None):
     return run.score_links(everyone, seed=seed).reshape(180, 180)
 
 
+def test_a_node_has_no_link_to_itself(linked):
+    for seed in (None, 1):
+        assert np.array_equal(np.isnan(brute_force(linked, seed)), np.eye(180, dtype=bool))
+    (table,) = linked.link_scores([("node 3", "node 3"), ("node 0", "node 1")])
+    assert np.isnan(table["probability"]).tolist() == np.isnan(table["spread"]).tolist() == [True, False]
+
+
 def known_pairs(run):
     return {tuple(pair) for pair in run.task.data.edge_index.T.tolist()}
 

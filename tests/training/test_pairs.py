@@ -34,6 +34,25 @@ def test_a_table_of_one_column_or_with_a_stranger_names_its_place(tmp_path):
         read_pairs(tmp_path / "two.csv", NAMES)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("who,whom\nann,eve\n", "line 2: no node 'eve'"),
+        ("who,whom\nann,bob\neve,cyd\n", "line 3: no node 'eve'"),
+        ("who,ann\nann,bob\n", "line 1: no node 'who'"),
+        ("who,whom\neve,fay\n", "line 1: no node 'who'"),
+        ("who,whom\n", "line 1: no node 'who'"),
+        ("source,target\neve,fay\nann,bob\n", "line 2: no node 'eve'"),
+    ],
+)
+def test_a_header_of_other_words_is_not_what_is_unknown(tmp_path, text, message):
+    (tmp_path / "pairs.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_pairs(tmp_path / "pairs.csv", NAMES)
+    (tmp_path / "good.csv").write_text("who,whom\nann,bob\ncyd,ann\n")
+    assert read_pairs(tmp_path / "good.csv", NAMES).tolist() == [[0, 2], [1, 0]]
+
+
 def test_nodes_are_asked_for_once_in_order():
     assert asked_nodes(["dan", "ann", "dan"], NAMES).tolist() == [3, 0]
     assert asked_nodes("cyd", NAMES).tolist() == [2]

@@ -8,9 +8,9 @@ from qgcn.analysis.explanation import explain, explain_fewest, explain_target, l
 from qgcn.analysis.fewest import FewestDimensions
 from qgcn.analysis.measurements import Measurements
 from qgcn.analysis.trials import Trial, Trials
-from qgcn.manifolds import Family, parse_space, spaces_of_dimension
+from qgcn.manifolds import Family, parse_space
 from qgcn.models import lives_in
-from qgcn.tasks import Config, Rung
+from qgcn.tasks import Config, Rung, find_task
 
 __all__ = ["Candidates", "Choice", "choose", "natural_family", "seek", "simplest"]
 
@@ -24,7 +24,7 @@ ROUNDS = 2
 
 
 class Candidates:
-    """The spaces that are compared: those in which the model lives.
+    """The spaces that are compared: those of the task in which the model lives, and that the settings go with.
 
     Args:
         config: Settings of the trials; their space does not matter.
@@ -35,22 +35,29 @@ class Candidates:
         if given is not None and not given:
             raise ValueError("spaces must name at least one space, got none")
         self.given = None if given is None else [str(parse_space(name)) for name in given]
-        self._model = config.model
+        self._config, self._task = config, find_task(config.task)
         self._twins = not config.capabilities.learns_nodes  # to coordinates alone the maps make no difference
 
     def few(self, dim: int) -> list[str]:
         """Return some spaces of each kind."""
-        return self._living(spaces_of_dimension(dim, few=True, twins=self._twins))
+        return self._living(self._task.candidates(dim, few=True, twins=self._twins))
 
     def every(self, dim: int) -> list[str]:
         """Return all spaces, a few of each kind first; or those that were given."""
         if self.given is not None:
             return self.given
         few = self.few(dim)
-        return few + [name for name in self._living(spaces_of_dimension(dim, twins=self._twins)) if name not in few]
+        return few + [name for name in self._living(self._task.candidates(dim, twins=self._twins)) if name not in few]
 
     def _living(self, names: list[str]) -> list[str]:
-        return [name for name in names if lives_in(self._model, name)]
+        return [name for name in names if lives_in(self._config.model, name) and self._is_taken(name)]
+
+    def _is_taken(self, name: str) -> bool:
+        try:
+            self._task.check(self._config.model_copy(update={"space": name}))
+        except ValueError:
+            return False
+        return True
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ def choose(dim: int, candidates: Candidates, rungs: Sequence[Rung], trials: Tria
         sentence += " " + explain_fewest(chosen, fewest, len(ranking))
         reasons += [list_scores(search.rankings[near]) for near in (least, least - 1) if search.rankings.get(near)]
         others = search.trials_made()
-    elif parse_space(chosen.space).family not in ("indefinite", "other"):
+    elif (space := parse_space(chosen.space)).family not in ("indefinite", "other") and not space.is_spacetime:
         sentence += " A Riemannian space is as good as any tried; an indefinite one is not needed."
     return Choice(chosen, ranking, sentence, reasons, fewest, others)
 
@@ -170,9 +177,17 @@ def simplest(ranking: list[Trial], measured: Measurements) -> Trial:
 
 
 def _plainest(good: list[Trial], measured: Measurements) -> Trial:
-    """Return the simplest of spaces that are all good enough: Riemannian, a product, indefinite; the natural one first."""
+    """Return the simplest of spaces that are all good enough: Riemannian, a product, indefinite; the natural one first.
+
+    Of spacetimes flat ones are the simplest, then products.
+    """
     order: dict[Family, int] = {natural_family(measured): 0, "product": 2, "indefinite": 3, "other": 3}
-    return min(good, key=lambda trial: (order.get(parse_space(trial.space).family, 1), -trial.score))
+
+    def place(trial: Trial) -> tuple[int, float]:
+        space = parse_space(trial.space)
+        return 1 if space.kind == "M" else order.get(space.family, 1), -trial.score
+
+    return min(good, key=place)
 
 
 def _title(trials: Trials) -> str:

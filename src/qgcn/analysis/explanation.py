@@ -37,7 +37,9 @@ def explain(chosen: Trial, best: Trial, measured: Measurements, metric: str) -> 
         clusters = (
             ", many nodes in dense clusters or on cycles" if curvature.positive > 0.6 else ", some dense clusters or cycles"
         )
-    sentence = f"{delta.likeness.capitalize()}{clusters}: take {chosen.space}, {_MEANING[parse_space(chosen.space).family]}."
+    space = parse_space(chosen.space)
+    meaning = "a spacetime, ordered by light" if space.is_spacetime else _MEANING[space.family]
+    sentence = f"{delta.likeness.capitalize()}{clusters}: take {chosen.space}, {meaning}."
     reasons = [
         f"Mean delta {delta.mean:.2f} at diameter {delta.diameter}: relative {delta.mean_relative:.3f} (0 for a tree).",
         "No node has two neighbours, so that nothing curves."

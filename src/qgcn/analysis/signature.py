@@ -19,7 +19,7 @@ from qgcn.training.run import Run
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Suggestion", "Trial", "auto_space", "suggest_signature"]
+__all__ = ["Suggestion", "Trial", "auto_space", "settings_somewhere", "suggest_signature"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,23 @@ def auto_space(name: str) -> int | None:
     return int(tail)
 
 
+def settings_somewhere(values: dict[str, Any], dim: int) -> dict[str, Any]:
+    """Return settings without a space in one that they go with: the usual one, else one that would be compared.
+
+    Args:
+        values: Keys and values, without ``space``.
+        dim: Number of dimensions of the spaces that are compared.
+    """
+    names = find_task(values.get("task")).candidates(dim, few=True)
+    for found in (values, *(values | {"space": name} for name in names)):
+        try:
+            Config.checked(found)
+        except ValueError:
+            continue
+        return found
+    return values  # the error is told where settings are checked
+
+
 def suggest_signature(
     graph: Any,
     dim: int = 16,
@@ -120,7 +137,8 @@ def suggest_signature(
         dim: Number of free dimensions, see :func:`qgcn.manifolds.spaces_of_dimension`; with a ``target``, the most.
         target: Score that is to be reached, as a share: 0.99.
         task: Name of the task, unless ``graph`` is a problem.
-        spaces: Names of the spaces to compare (default: :func:`qgcn.manifolds.spaces_of_dimension` in which the model lives).
+        spaces: Names of the spaces to compare (default: :func:`qgcn.manifolds.spaces_of_dimension` in which the model lives;
+            for tasks that read light cones, :func:`qgcn.manifolds.spacetimes_of_dimension`).
         rungs: The rounds (default: the task's).
         options: Further keys of :class:`qgcn.training.Config`, for all trials; a problem has its own.
         trial_nodes: Nodes beyond which trials of a task whose cost grows with the square of their number take place on a
@@ -144,9 +162,11 @@ def suggest_signature(
         raise ValueError("target compares numbers of dimensions, so that spaces cannot be given")
     shape = Shape.of(graph if given is None else given.data, root)
     named = {"task": kind.name, "data": str(shape.data.name or "graph"), "seed": seed} | (options or {})
-    config: Config = Config.checked(named) if given is None else given.config
+    config: Config = Config.checked(settings_somewhere(named, dim)) if given is None else given.config
     candidates = Candidates(config, spaces)
     names = candidates.every(dim)
+    if not names:
+        raise ValueError(f"no space of {dim} dimensions goes with {kind.name} and the model {config.model}: name spaces")
     rungs = kind.rungs if rungs is None else rungs
     if not rungs:
         raise ValueError("rungs must hold at least one round, got none")

@@ -69,7 +69,7 @@ def _command(task: str) -> Callable[..., None]:
         f"Search settings for: {TASKS[task].purpose[0].lower()}{TASKS[task].purpose[1:]}\n\n"
         f"Searched: {searched}, as far as a model has them. A setting that is given is fixed instead. "
         "The same command goes on with a sweep that was interrupted; with more --trials it goes further.\n\n"
-        f"Example: qgcn sweep {task} --data cora --models qgcn:Q15,1 gcn:E16 --trials 30 --jobs 2"
+        f"Example: qgcn sweep {task} {TASKS[task].sweep_example} --trials 30 --jobs 2"
     )
     parameters = [
         inspect.Parameter("more", _KEYWORD, default=[], annotation=Annotated[list[str], more]),

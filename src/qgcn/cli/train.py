@@ -114,11 +114,11 @@ def _configured(
         if target is not None:
             raise ValueError(f"a target score needs --space auto or auto:DIM, got {space or 'no space'}")
         return checked_config(values, file, flags), None
-    from qgcn.analysis.signature import suggest_signature
+    from qgcn.analysis.signature import settings_somewhere, suggest_signature
     from qgcn.training.run import Run
 
     named = {name: value for name, value in values.items() if name != "space"}
-    problem = Run(checked_config(dict(named), file, flags)).task
+    problem = Run(checked_config(settings_somewhere(dict(named), dim), file, flags)).task
     found = suggest_signature(problem, dim, target=target, progress=progress)
     console.print(f"{space}: {found.sentence}", highlight=False, soft_wrap=True)
     config = checked_config(named | {"space": found.space}, file, flags)

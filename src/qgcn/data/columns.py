@@ -11,7 +11,7 @@ import numpy as np
 
 from qgcn.content import Limit
 from qgcn.data.assemble import Array, Floats
-from qgcn.data.numerals import read_integers
+from qgcn.data.numerals import parse_numbers, read_integers
 from qgcn.data.pairs import Ints
 
 __all__ = ["Columns", "Table", "WideFieldError", "check_longest", "check_width", "gather"]
@@ -109,7 +109,7 @@ class Columns:
         Raises:
             ValueError: A field is no number.
         """
-        return self[k].astype(np.float64)
+        return parse_numbers(self[k]) if self[k].dtype.kind == "S" else self[k].astype(np.float64)
 
     def encoded(self, k: int) -> Array:
         """Return a column as UTF-8 fields, NumPy bytes of shape ``(R,)``."""
@@ -322,7 +322,7 @@ def _is_number(field: Any) -> bool:
         float(field)
     except ValueError:
         return False
-    return True
+    return not isinstance(field, bytes) or b"_" not in field
 
 
 def _integers(column: Array) -> Ints | None:

@@ -7,16 +7,16 @@ import numpy as np
 from qgcn.data.assemble import Array, Floats
 from qgcn.data.pairs import Ints
 
-__all__ = ["read_decimals", "read_integers"]
+__all__ = ["parse_numbers", "read_decimals", "read_integers"]
 
-_MOST_DIGITS = 18  # more could overflow 64 bits
+_MOST_DIGITS = 19  # of 64 bits; such a number may be too large for int64, but not for uint64
 _EXACT_DIGITS = 15  # whole numbers of so many digits, and the power of ten they are divided by, are exact in float64
 _ZERO, _MINUS, _POINT = ord("0"), ord("-"), ord(".")
 _TENS = 10.0 ** np.arange(_EXACT_DIGITS + 1)
 
 
 def read_integers(chars: Array, begins: Ints, stops: Ints) -> Ints | None:
-    """Return the integers that fields are, or nothing if one is not a plainly written integer of at most 18 digits.
+    """Return the integers that fields are, or nothing if one is not a plainly written integer of 64 bits.
 
     Plainly written is what ``str`` writes of an integer: ``007``, ``+7`` and ``7.0`` are not.
 
@@ -40,7 +40,8 @@ def read_integers(chars: Array, begins: Ints, stops: Ints) -> Ints | None:
         shortest, longest = int(lengths.min()), int(lengths.max())
     if shortest < 1 or longest > _MOST_DIGITS or ((first == _ZERO) & (lengths > 1)).any():
         return None
-    value = np.zeros(len(lengths), dtype=np.int64)
+    large = longest == _MOST_DIGITS
+    value: Array = np.zeros(len(lengths), dtype=np.uint64 if large else np.int64)
     place = stops - 1
     for k in range(longest):
         digit = chars[np.maximum(place, 0)] - np.uint8(_ZERO)  # wraps around below "0"
@@ -48,8 +49,12 @@ def read_integers(chars: Array, begins: Ints, stops: Ints) -> Ints | None:
             digit *= lengths > k
         if digit.max() > 9:
             return None
-        value += digit * np.int64(10**k)
+        value += digit * value.dtype.type(10**k)
         place -= 1
+    if large:
+        if (value > np.uint64(2**63 - 1) + negative).any():
+            return None
+        value = value.view(np.int64)  # of -2**63, which is its own negative
     return np.where(negative, -value, value) if signed else value
 
 
@@ -87,3 +92,17 @@ def read_decimals(chars: Array, begins: Ints, stops: Ints) -> tuple[Floats, Any]
     plain &= (place >= stops) & (digits > 0) & (digits <= _EXACT_DIGITS)
     number /= _TENS[np.minimum(decimals, _EXACT_DIGITS)]
     return np.where(negative, -number, number), plain
+
+
+def parse_numbers(fields: Array) -> Floats:
+    """Return fields as float64, as Python reads them but for underscores: ``1_0`` is no number.
+
+    Args:
+        fields: UTF-8 text, NumPy bytes of shape ``(R,)``.
+
+    Raises:
+        ValueError: A field is no number.
+    """
+    if (np.ascontiguousarray(fields).view(np.uint8) == ord("_")).any():
+        raise ValueError("a number must not hold an underscore")
+    return fields.astype(np.float64)

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from qgcn.data.pairs import Ints, draw_other_keys
+from qgcn.data.pairs import Ints, draw_other_keys, keys_of
 
 __all__ = ["ORDERED_PARTS", "one_way", "split_directed"]
 
@@ -82,14 +82,19 @@ def split_directed(
     loops = np.arange(num_nodes, dtype=np.int64) * (num_nodes + 1)
     taken = np.unique(np.concatenate((keys, loops, *turned.values())))
     missing = [len(held[part]) - len(turned[part]) for part in ("val", "test")]
-    if num_nodes * num_nodes - len(taken) < sum(missing) + 1:
-        raise ValueError(
-            f"{sum(sizes)} held-out edges need as many ordered pairs that are none, and one more for training: "
-            f"{num_nodes} nodes with {len(keys)} edges leave too few"
-        )
+    too_few = ValueError(
+        f"{sum(sizes)} held-out edges need as many ordered pairs that are none, and training two nodes that neither an edge "
+        f"nor such a pair joins: {num_nodes} nodes with {len(keys)} edges leave too few"
+    )
+    if num_nodes * num_nodes - len(taken) < sum(missing):
+        raise too_few
     others = np.split(draw_other_keys(taken, num_nodes * num_nodes, sum(missing), rng), missing[:1])
     for part, drawn in zip(("val", "test"), others, strict=True):
         held[f"{part}_negative"] = np.concatenate((turned[part], drawn))
+    total, pairs = num_nodes * (num_nodes - 1) // 2, np.concatenate(list(held.values()))
+    # negatives of training are drawn from pairs of nodes that have none of these
+    if len(pairs) >= total and len(np.unique(keys_of(np.stack(np.divmod(pairs, num_nodes)), num_nodes))) == total:
+        raise too_few
     return {part: torch.from_numpy(np.stack(np.divmod(held[part], num_nodes))) for part in ORDERED_PARTS}
 
 

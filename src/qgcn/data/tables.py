@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ _CONVERSIONS = {
 """Calls that write what a pickle holds as a file that can be read."""
 _PIECE = 1 << 20  # bytes that are checked together
 _LONGEST_QUOTED = 131_072  # that Python's reader of quoted fields takes
+_BLANKS = " \t\n\v\f\r"  # what bytes.strip() takes; str.strip() would take much more
+_TO_QUOTE = r'[^"]*+(?:""[^"]*+)*+(?:"|\Z)'  # the rest of a quoted field, or of its line; possessive: no memory, no return
 
 
 def suffix_of(path: Path) -> str:
@@ -124,8 +127,9 @@ def _check_widths(widths: Ints, lines: Ints, path: Path) -> None:
 
 
 def _from_quoted(path: Path, content: bytes, delimiter: bytes | None) -> Table:
-    form: Any = {"delimiter": " " if delimiter is None else delimiter.decode(), "skipinitialspace": True}
-    feed = _Lines(content.decode())
+    mark = " " if delimiter is None else delimiter.decode()
+    form: Any = {"delimiter": mark}
+    feed = _Lines(content.decode(), _tidied(mark))
     reader = csv.reader(feed, **form)
     rows, lines = [], []
     try:
@@ -147,30 +151,57 @@ def _from_quoted(path: Path, content: bytes, delimiter: bytes | None) -> Table:
     check_columns(len(rows[0]), path)
 
     def load(k: int, part: range) -> Array:
-        fields = [row[k].strip().encode() for row in rows[part.start : part.stop]]
+        fields = [row[k].strip(_BLANKS).encode() for row in rows[part.start : part.stop]]
         width = check_width(np.array([len(field) for field in fields]), len(content)) if fields else 1
         return np.array(fields, dtype=f"S{width}")
 
     return Table(path, Columns(len(rows[0]), range(len(rows)), load), numbers)
 
 
+def _tidied(mark: str) -> Callable[[str, bool], str]:
+    """Return what leaves out the blanks of a line that are outside quotes and no part of a field; and divides by one blank.
+
+    It takes a line, and whether that begins within a quoted field.
+    """
+    blanks = " \t\v\f" if mark == " " else " \t\v\f".replace(mark, "")
+    gap, after = (r"[ \t\v\f\n]++", "") if mark == " " else (f"{mark}[{blanks}]*+", f"[{blanks}]*+")
+    between = re.compile(f'({gap})(?:("{_TO_QUOTE}){after})?')
+    first, rest = (re.compile(begin + _TO_QUOTE) for begin in ('"', ""))
+
+    def tidy(text: str, inside: bool) -> str:
+        text = text if inside else text.lstrip(blanks)
+        quoted = (rest if inside else first).match(text)
+        done = quoted.end() if quoted else 0
+        following = text[done:] if mark == " " else text[done:].lstrip(blanks)
+        return text[:done] + between.sub(lambda found: ("\n" if "\n" in found[1] else mark) + (found[2] or ""), following)
+
+    return tidy
+
+
 class _Lines(Iterator[str]):
     """Lines of a text for a reader of quoted fields, which may run over several lines; comments and blank lines are left out.
+
+    Args:
+        text: The text.
+        tidy: Leaves out the blanks of a line that are no part of a field, see :func:`_tidied`.
 
     Attributes:
         line: Number of the last line given out.
         taken: Lines of the current row, which the caller empties after it.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tidy: Callable[[str, bool], str]) -> None:
         self._lines = io.StringIO(text)  # divided by newlines alone
+        self._tidy = tidy
         self.line = 0
         self.taken: list[str] = []
 
     def __next__(self) -> str:
         for text in self._lines:
             self.line += 1
-            if self.taken or (text.strip() and text.lstrip()[0] not in "#%"):
+            inside = bool(self.taken)  # a quoted field is all that runs over the end of a line
+            if inside or (text.strip(_BLANKS) and text.lstrip(_BLANKS)[0] not in "#%"):
+                text = self._tidy(text, inside)
                 self.taken.append(text)
                 return text
         raise StopIteration

@@ -9,7 +9,7 @@ import numpy as np
 
 from qgcn.data.assemble import Array, Floats, count
 from qgcn.data.columns import Columns, check_longest, gather
-from qgcn.data.numerals import read_decimals, read_integers
+from qgcn.data.numerals import parse_numbers, read_decimals, read_integers
 from qgcn.data.pairs import Ints
 from qgcn.progress import Progress, silent
 
@@ -232,7 +232,7 @@ class TextColumns(Columns):
             begins, stops = found.begins[:, k], found.stops[:, k]
             values, plain = read_decimals(found.chars, begins, stops)
             if not plain.all():
-                values[~plain] = gather(found.chars, begins[~plain], stops[~plain], width).astype(np.float64)
+                values[~plain] = parse_numbers(gather(found.chars, begins[~plain], stops[~plain], width))
             made[place] = values
         return made
 

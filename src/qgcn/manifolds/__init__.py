@@ -1,7 +1,7 @@
 """The spaces: ``geoopt`` manifolds with the maps at their origin, all pairwise distances, a name and a description."""
 
 from qgcn.manifolds.base import Family, Space
-from qgcn.manifolds.candidates import spaces_of_dimension
+from qgcn.manifolds.candidates import spaces_of_dimension, spacetimes_of_dimension
 from qgcn.manifolds.flat import Euclidean, Stereographic
 from qgcn.manifolds.names import parse_space, register_space
 from qgcn.manifolds.product import Product
@@ -26,4 +26,5 @@ __all__ = [
     "parse_space",
     "register_space",
     "spaces_of_dimension",
+    "spacetimes_of_dimension",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 from pydantic.fields import FieldInfo
 
+from qgcn.manifolds import parse_space
 from qgcn.models import find_model
 from qgcn.tasks import Config, find_task
 from qgcn.tasks.config import settings_of
@@ -86,13 +87,22 @@ class Candidate:
         return Config.checked(values)
 
     def _takes(self, each: Range) -> bool:
-        """Tell whether the setting has an effect: it then accepts all ends of the range."""
+        """Tell whether the setting has an effect: it then accepts all ends of the range, and a curvature is there to be set."""
+        if each.name == "beta" and not self._is_curved():
+            return False
         try:
             for value in each.ends:
                 self.config({each.name: value})
         except ValueError:
             return False
         return True
+
+    def _is_curved(self) -> bool:
+        """Tell whether a space of the network, or the one that features are projected to, has a curvature that is set."""
+        config = self.config({})
+        names = {config.space, getattr(config, "hidden", None) or config.space}
+        kept = all(parse_space(name, beta=-1.0).curvatures == parse_space(name, beta=-4.0).curvatures for name in names)
+        return not kept or bool(getattr(config, "projection", False))
 
 
 def draw(ranges: dict[str, BaseDistribution], name: str, key: str) -> Any:

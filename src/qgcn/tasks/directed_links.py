@@ -110,6 +110,7 @@ class DirectedLinks(ArrowBatching, Task[DirectedLinkConfig]):
 
     purpose: ClassVar[str] = "Learn some edges of a directed graph, and tell which node points at which."
     example: ClassVar[str] = "qgcn train directed-links --data citations.csv --space Q65,64 --seeds 5"
+    sweep_example: ClassVar[str] = "--data cora-ml --models propagation:Q65,64 gcn:E128"
     aim: ClassVar[str] = "so that points tell which way edges lead"
     titles: ClassVar[dict[str, str]] = {"roc_auc": "ROC AUC", "mrr": "MRR"}
     main_scores: tuple[str, ...] = ("roc_auc", "mrr", "hits@100", "direction_accuracy", "three_way_accuracy")

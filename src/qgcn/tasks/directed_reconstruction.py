@@ -10,7 +10,7 @@ from torch.nn.functional import softplus
 
 from qgcn import kernels, metrics
 from qgcn.kernels import Neighbourhoods
-from qgcn.manifolds import Euclidean, Space, parse_space
+from qgcn.manifolds import Euclidean, Space, parse_space, spacetimes_of_dimension
 from qgcn.models import Coordinates, Encoder
 from qgcn.nn import Adjacency, LightCone, SparseMatrix
 from qgcn.tasks import sampling
@@ -154,6 +154,7 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
 
     purpose: ClassVar[str] = "Embed a directed graph so that it can be read off light cones."
     example: ClassVar[str] = "qgcn train directed-reconstruction --data is-a.csv --space M10"
+    sweep_example: ClassVar[str] = "--data is-a.csv --models shallow:M10 shallow:M1xH9"
     aim: ClassVar[str] = "so that the targets of a node lie in its future"
     titles: ClassVar[dict[str, str]] = {
         "map": "mAP",
@@ -161,6 +162,11 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
         "map_margin": "mAP margin (95 %)",
         "map_in_margin": "mAP of sources, margin (95 %)",
     }
+
+    @classmethod
+    def candidates(cls, dim: int, *, few: bool = False, twins: bool = False) -> list[str]:
+        """Return the spacetimes; :meth:`check` leaves those over that are time beside a space."""
+        return spacetimes_of_dimension(dim)
 
     @classmethod
     def check(cls, config: Config) -> None:

@@ -13,7 +13,7 @@ from qgcn import metrics
 from qgcn.data import depths, find_cycle, load_entailment, split_hierarchy, transitive_closure
 from qgcn.embedding import node_ids_of
 from qgcn.kernels.cones import among, entailed
-from qgcn.manifolds import Space, parse_space
+from qgcn.manifolds import Space, parse_space, spacetimes_of_dimension
 from qgcn.models import Encoder
 from qgcn.nn import Adjacency, Cone, SparseMatrix, cone
 from qgcn.tasks.config import Config
@@ -165,9 +165,15 @@ class Entailment(Task[EntailmentConfig]):
 
     purpose: ClassVar[str] = "Learn the edges of a hierarchy, and tell which node is an ancestor of which."
     example: ClassVar[str] = "qgcn train entailment --data is-a.csv --edges child-parent --space M10"
+    sweep_example: ClassVar[str] = "--data is-a.csv --edges child-parent --models shallow:M10 shallow:M1xH9"
     aim: ClassVar[str] = "so that descendants lie in the cones of their ancestors"
     titles: ClassVar[dict[str, str]] = {"f1": "F1", "roc_auc": "ROC AUC"}
     main_scores: tuple[str, ...] = ("f1", "precision", "recall")
+
+    @classmethod
+    def candidates(cls, dim: int, *, few: bool = False, twins: bool = False) -> list[str]:
+        """Return spacetimes, and what the other cones live in."""
+        return [*spacetimes_of_dimension(dim), f"E{dim}", f"H{dim}"]
 
     @classmethod
     def check(cls, config: Config) -> None:

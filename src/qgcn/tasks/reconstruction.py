@@ -162,6 +162,7 @@ class Reconstruction(Task[ReconstructionConfig]):
 
     purpose: ClassVar[str] = "Embed a graph so that neighbours are nearest points."
     example: ClassVar[str] = "qgcn train reconstruction --data ring-of-trees --space Q7,3 --epochs 500"
+    sweep_example: ClassVar[str] = "--data ring-of-trees --models shallow:Q7,3 shallow:H9"
     aim: ClassVar[str] = "so that the neighbours of a node are its nearest points"
     titles: ClassVar[dict[str, str]] = {"map": "mAP", "map_margin": "mAP margin (95 %)"}
     plain_scores: ClassVar[frozenset[str]] = frozenset({"distortion", "worst_distortion"})

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from qgcn.data import undirected
-from qgcn.manifolds import Space
+from qgcn.manifolds import Space, spaces_of_dimension
 from qgcn.models import Capabilities, Encoder
 from qgcn.tasks.batches import Loader
 from qgcn.tasks.blendable import Blendable, Split
@@ -80,12 +80,19 @@ class Task(Blendable, MiniBatching, ABC, Generic[ConfigT]):
     trial_nodes: ClassVar[int | None] = None
     """Nodes beyond which trials are made on a connected part of the graph; never if not given."""
 
+    @classmethod
+    def candidates(cls, dim: int, *, few: bool = False, twins: bool = False) -> list[str]:
+        """Return the spaces of so many dimensions that are compared; those that settings do not go with are left out later."""
+        return spaces_of_dimension(dim, few=few, twins=twins)
+
     # --- words -------------------------------------------------------------------------------------------------------
 
     purpose: ClassVar[str] = ""
     """One sentence on the task, for the command line."""
     example: ClassVar[str] = ""
     """A command to copy."""
+    sweep_example: ClassVar[str] = "--data cora --models qgcn:Q15,1 gcn:E16"
+    """Data and models of another one, a search of settings."""
     aim: ClassVar[str] = ""
     """Purpose of the points that a model learns, as the end of a sentence: "so that ..."."""
     titles: ClassVar[dict[str, str]] = {}

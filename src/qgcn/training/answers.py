@@ -152,7 +152,7 @@ class Answers(ABC):
         """Return how probable links between pairs of nodes are, calibrated, float64, shape ``(P,)``.
 
         Probabilities are those of a collection of pairs half of which are links, as in validation. Among all pairs of a graph
-        links are far rarer: there, take them as scores.
+        links are far rarer: there, take them as scores. A pair of a node with itself has none: NaN.
 
         Args:
             pairs: Names of both nodes of each pair, shape ``(P, 2)``; the path of a table whose first two columns are names; or

@@ -63,7 +63,7 @@ class Ensemble:
 
     @torch.no_grad()
     def logits(self, pairs: Tensor) -> Array:
-        """Return calibrated logits of pairs, shape ``(2, P)``; float64, shape ``(S, P)``."""
+        """Return calibrated logits of pairs, shape ``(2, P)``; float64, shape ``(S, P)``; NaN of a node with itself."""
         found = []
         for part in pairs.split(BLOCK_PAIRS, dim=1):
             part = part.to(self.device)
@@ -72,7 +72,7 @@ class Ensemble:
             for one in self.members:
                 own = one.decoder.pair_logits(one.points, part).double().unsqueeze(-1)
                 each.append(blend(torch.cat((own, *others), dim=-1), one.weights))
-            found.append(torch.stack(each).cpu().numpy())
+            found.append(torch.stack(each).masked_fill_(part[0] == part[1], torch.nan).cpu().numpy())  # graphs have no loops
         return np.concatenate(found, axis=1)
 
     def probabilities(self, pairs: Tensor) -> Array:

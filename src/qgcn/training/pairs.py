@@ -76,8 +76,8 @@ def _from_table(path: Path, names: NodeNames) -> Tensor:
     table = Nodes(names.ids, "all").skip_header(table, numeric=False)
     found = np.stack([table.texts(column) for column in (0, 1)])
     places = names.find(found)
-    if places.shape[1] > 1 and (places[:, 0] < 0).all() and (places[:, 1:] >= 0).all():
-        return torch.from_numpy(places[:, 1:])  # a header of the user's own words
+    if table.head is None and (places[:, 0] < 0).all() and (places[:, 1:] >= 0).any():  # a header of the user's own words
+        table, found, places = table.headed(), found[:, 1:], places[:, 1:]
     if (places < 0).any():
         row, column = np.argwhere((places < 0).T)[0]
         raise ValueError(f"{table.at(row)}: {names.unknown(found[column, row])}")
