@@ -36,8 +36,8 @@ def test_processes_need_mini_batches_or_rows_to_share():
 
 
 def test_what_cannot_be_shared_is_said():
-    arrows = problem(DirectedReconstruction, read_graph([(k, (k * 7 + 1) % 40) for k in range(40)]), space="Q3,2")
-    with pytest.raises(ValueError, match="several processes have nothing to share of directed-reconstruction: leave out devices"):
+    arrows = DirectedReconstruction.of(read_graph([(k, (k * 7 + 1) % 40) for k in range(40)]))
+    with pytest.raises(ValueError, match="have nothing to share of directed-reconstruction: leave out devices and nodes"):
         join(arrows, Two(b""))
     blocks = problem(Reconstruction, two_communities(), space="Q3,2", model="shallow", blocks=2)
     with pytest.raises(ValueError, match="blocks of nodes are trained by one process: leave out blocks"):
