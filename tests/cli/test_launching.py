@@ -185,6 +185,7 @@ def test_a_process_killed_before_they_have_met_is_told_of(here, command, rank):
     [
         (["sleep 60", "exit 0", "kill -KILL $$"], "process 2 of 3 was killed (SIGKILL); the others have stopped"),
         (["sleep 60", "exit 3"], "process 1 of 2 ended with exit code 3; the others have stopped"),
+        (["exit 0", "kill -KILL $$"], "process 1 of 2 was killed (SIGKILL); the others have stopped"),
         (["kill -TERM $$", "exit 0"], "process 0 of 2 was killed (SIGTERM); the others have stopped"),
     ],
 )

@@ -118,8 +118,8 @@ def _exit_as(processes: list[subprocess.Popen[bytes]]) -> NoReturn:
         time.sleep(_WAIT)  # they hear of it from each other, and save
     _send(processes, signal.SIGKILL)  # such as those that wait for it to meet them
     ends = [each.wait() for each in processes]
-    if ends[0] < 0:  # otherwise the first one has said so
-        code = ends[failed]
+    code = ends[failed]
+    if ends[0] < 0 or (ends[0] == 0 and code < 0):  # otherwise the first one has said so
         how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
         others = "the others have stopped; if training had begun, go on with: qgcn resume"
         raise ValueError(f"process {failed} of {len(processes)} {how}; {others}")
