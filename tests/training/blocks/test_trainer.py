@@ -27,7 +27,7 @@ SETTINGS = {
 
 
 def run(folder, **settings):
-    graph = Data(edge_index=data.ring_of_trees(6, 2, 2), num_nodes=42)
+    graph = Data(edge_index=data.ring_of_trees(14, 2, 2), num_nodes=98)
     return Run.start(Config.checked(SETTINGS | settings), folder, graph)
 
 
@@ -116,7 +116,7 @@ def test_a_state_that_training_cannot_be_in_is_refused(tmp_path, damage):
 
 def test_a_killed_process_loses_nothing_but_time(tmp_path):
     """Processes are killed at random moments, in the middle of a step or of writing a block."""
-    whole = run(None, epochs=150, eval_every=50)
+    whole = run(None, epochs=100, eval_every=50)
     whole.train()
     graph = tmp_path / "graph.csv"
     edges = whole.data.edge_index
@@ -125,7 +125,7 @@ def test_a_killed_process_loses_nothing_but_time(tmp_path):
     flags = [
         f"--{name.replace('_', '-')}={value}" for name, value in SETTINGS.items() if name not in ("task", "data", "yardsticks")
     ]
-    more = ["--epochs=150", "--eval-every=50", "--store=disk", "--no-yardsticks", "--out", str(folder), "--yes"]
+    more = ["--epochs=100", "--eval-every=50", "--store=disk", "--no-yardsticks", "--out", str(folder), "--yes"]
     train = ["train", "reconstruction", "--data", str(graph), *flags, *more]
     chance, kills = random.Random(0), 0  # noqa: S311  # moments, no secrets
     for attempt in range(5):
@@ -232,8 +232,8 @@ def test_settings_that_do_not_go_together_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             Config.checked(SETTINGS | settings)
-    with pytest.raises(ValueError, match="blocks must be at most the number of nodes, 42, got 43"):
-        run(None, blocks=43)
+    with pytest.raises(ValueError, match="blocks must be at most 3, as each needs 32 of the 98 nodes, got 4"):
+        run(None, blocks=4)
     with pytest.raises(ValueError, match="store disk needs a folder"):
         run(None, store="disk").train()
     task = run(None).task
