@@ -15,7 +15,7 @@ PATIENCE = 120.0
 MINI = "--batch-size 8 --fanout 4 --edge-dropout 0.2"
 LINKS = ["train", "links", "--data", "edges.csv", *SETTINGS.split(), *MINI.split(), "--out", "run"]
 IN_BLOCKS = "--space Q3,2 --epochs 2 --checkpoint-seconds 0 --no-yardsticks --device cpu --blocks 3 --negatives 32"
-BLOCKS = ["train", "reconstruction", "--data", "edges.csv", *IN_BLOCKS.split(), "--store", "disk", "--out", "run"]
+BLOCKS = ["train", "reconstruction", "--data", "ring-of-trees", *IN_BLOCKS.split(), "--store", "disk", "--out", "run"]
 RESUME = ["resume", "run"]
 
 
@@ -120,7 +120,7 @@ def ranks_killed(chaos, count):
 
 def blocks_killed(chaos, count):
     """Kill a run in blocks before a write, or in the middle of one, of a block for the most part; and the resumed run."""
-    command = chaos.named(BLOCKS)
+    command = BLOCKS
 
     def one(folder, command, counter):
         return [call(folder, command, counter)]

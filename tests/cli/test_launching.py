@@ -1,6 +1,7 @@
 """Several processes of one command: the same results as one, and a clear end if one is lost."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
+import typer
 
+from qgcn.cli import launching
 from qgcn.cli.launching import launch
 from qgcn.files import load_tensors
 from qgcn.training import load_run
@@ -93,11 +96,25 @@ def test_no_thread_of_gloo_is_left_when_python_ends(here, task):
 
 def processes_of(parent):
     found = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return {int(dict(part.split("=", 1) for part in environment(pid) if "=" in part)["RANK"]): int(pid) for pid in found}
+    return {int(variables(pid)["RANK"]): int(pid) for pid in found if "RANK" in variables(pid)}
+
+
+def variables(pid):
+    return dict(part.split("=", 1) for part in environment(pid) if "=" in part)
 
 
 def environment(pid):
     return Path(f"/proc/{pid}/environ").read_text().split("\0")
+
+
+def begun(process):
+    """Return both processes as soon as they exist; they import PyTorch, which takes seconds, before they meet."""
+    end = time.monotonic() + 60
+    while len(found := processes_of(process.pid)) < 2:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    return found
 
 
 def trained_a_little(here, process):
@@ -126,7 +143,11 @@ def test_when_a_process_is_killed_the_others_stop_and_the_run_can_be_resumed_by_
     run = load_run(here / "run")
     epoch = run.weights(0)[1]
     assert epoch is not None
-    resumed = start(here, "resume", "run", *(("--devices", "3") if rank else ()))
+    goes_on_from(here, epoch, *(("--devices", "3") if rank else ()))
+
+
+def goes_on_from(here, epoch, *words):
+    resumed = start(here, "resume", "run", *words)
     checkpoint, end = Checkpoint(here / "run" / "checkpoints" / "seed-0.safetensors"), time.monotonic() + 120
     while checkpoint.load().epoch <= epoch and time.monotonic() < end:
         time.sleep(0.2)
@@ -134,6 +155,72 @@ def test_when_a_process_is_killed_the_others_stop_and_the_run_can_be_resumed_by_
     _, err = resumed.communicate(timeout=60)
     assert "interrupted at epoch " in err, err
     assert int(err.split("interrupted at epoch ")[1].split(";")[0]) > epoch
+
+
+SOON = """
+from qgcn.cli import launching, main
+
+launching._GRACE = 1.0
+main()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_process_killed_before_they_have_met_is_told_of(here, command, rank):
+    """The first one waits for the other, hears of nothing and is stopped in the end: the process that watches says it."""
+    process = start(here, *LONG, "--devices", "2", program=("-c", SOON))
+    os.kill(begun(process)[rank], signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    command.one_line(err)
+    assert (
+        f"process {rank} of 2 was killed (SIGKILL); the others have stopped; if training had begun, go on with: qgcn r" in err
+    )
+    assert not (here / "run" / "config.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        (["sleep 60", "exit 0", "kill -KILL $$"], "process 2 of 3 was killed (SIGKILL); the others have stopped"),
+        (["sleep 60", "exit 3"], "process 1 of 2 ended with exit code 3; the others have stopped"),
+        (["exit 0", "kill -KILL $$"], "process 1 of 2 was killed (SIGKILL); the others have stopped"),
+        (["kill -TERM $$", "exit 0"], "process 0 of 2 was killed (SIGTERM); the others have stopped"),
+    ],
+)
+def test_if_the_first_process_could_not_say_so_the_one_that_watches_does(monkeypatch, ends, said):
+    monkeypatch.setattr(launching, "_GRACE", 0.2)
+    with pytest.raises(ValueError, match=re.escape(said)):
+        launching._exit_as([subprocess.Popen(["/bin/sh", "-c", f"{each}; :"]) for each in ends])
+
+
+def test_if_the_first_process_has_said_so_nobody_says_it_again(monkeypatch):
+    monkeypatch.setattr(launching, "_GRACE", 0.2)
+    with pytest.raises(typer.Exit) as ended:
+        launching._exit_as([subprocess.Popen(["/bin/sh", "-c", each]) for each in ("exit 2", "sleep 60")])
+    assert ended.value.exit_code == 2
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone tells a process of the death of its parent")
+def test_when_the_process_that_watches_is_killed_the_others_save_and_end(here):
+    process = start(here, *LONG, "--devices", "2")
+    trained_a_little(here, process)
+    process.kill()
+    _, err = process.communicate(timeout=60)  # once all have ended who can write
+    assert err.startswith("qgcn: interrupted at epoch ")
+    assert err.count("\n") == 1
+    goes_on_from(here, int(err.split("interrupted at epoch ")[1].split(";")[0]))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone tells a process of the death of its parent")
+def test_a_process_whose_launcher_has_died_before_stops_at_once(here, monkeypatch):
+    process = start(
+        here, *LONG, program=("-c", "import os; os.environ['QGCN_LAUNCHER'] = '1'; from qgcn.cli import main; main()")
+    )
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (2, "qgcn: interrupted\n")
+    assert not (here / "run").exists()
 
 
 def test_a_run_in_the_middle_of_an_epoch_is_ended_by_any_number_of_processes(here):

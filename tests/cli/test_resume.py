@@ -144,7 +144,7 @@ def test_a_damaged_checkpoint_is_said_in_one_line(run, command):
         path.write_bytes(content)
         said = command.fails("resume", "run")
         assert "run/checkpoints/seed-0.safetensors " in said
-        assert "; there is no earlier one that is not: delete run/checkpoints/seed-0.safetensors to train its seeds" in said
+        assert "; no earlier state is complete: delete run/checkpoints/seed-0.safetensors to train its seeds" in said
 
 
 def test_after_a_damaged_checkpoint_the_one_before_it_is_used_and_told(here, command):

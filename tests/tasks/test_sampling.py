@@ -4,6 +4,7 @@ from torch_geometric.data import Data
 
 from cases import generator, problem, train
 from qgcn import data
+from qgcn.data import read_graph
 from qgcn.tasks import Config, Reconstruction, sampling
 from qgcn.tasks.precision import estimate_mean_average_precision
 
@@ -47,6 +48,22 @@ def test_training_on_draws_learns_the_graph_and_says_what_is_drawn():
     assert all(torch.equal(one, again.parameters[name]) for name, one in trainer.parameters.items())
     exact, _ = train(Reconstruction, graph(), [0], **options | {"negatives": "exact"})
     assert not torch.equal(exact.parameters["encoder.coordinates"], trainer.parameters["encoder.coordinates"])
+
+
+def test_blocks_say_what_is_drawn_from_each_and_hold_enough_for_it():
+    """A block of one node has none to draw but a neighbour or the node itself: such a run learned nothing, with a loss of 0."""
+    options = {"space": "H4", "model": "shallow"}
+    ring = read_graph([(k, (k + 1) % 100) for k in range(100)])
+    assert problem(Reconstruction, ring, blocks=2, **options).remarks()[-1] == (
+        "2 blocks of nodes: 50 negatives are drawn from each of two blocks each step"
+    )
+    few = problem(Reconstruction, ring, blocks=3, negatives="32", **options)
+    assert few.remarks()[-1] == "3 blocks of nodes: 32 negatives are drawn from each of two blocks each step"
+    with pytest.raises(ValueError, match=r"^blocks must be at most 3, as each needs 32 of the 100 nodes, got 4$"):
+        problem(Reconstruction, ring, blocks=4, **options)
+    with pytest.raises(ValueError, match=r"^blocks must be at most 1, as each needs 32 of the 24 nodes, got 24$"):
+        problem(Reconstruction, read_graph([(k, (k + 1) % 24) for k in range(24)]), blocks=24, negatives="32", **options)
+    assert problem(Reconstruction, read_graph([(0, 1), (1, 2)]), **options).division is None
 
 
 def test_a_large_graph_is_scored_by_some_of_its_nodes(monkeypatch):

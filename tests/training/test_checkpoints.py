@@ -5,7 +5,7 @@ import torch
 
 from qgcn.files import save_tensors
 from qgcn.seals import Damaged
-from qgcn.training.checkpoints import Checkpoint
+from qgcn.training.checkpoints import Checkpoint, Incomplete
 
 
 def saved(path, *epochs):
@@ -48,8 +48,33 @@ def test_if_both_are_damaged_the_way_out_is_told(tmp_path):
     checkpoint = saved(tmp_path / "seed-4.safetensors", 1, 2)
     for path in (checkpoint.path, checkpoint.earlier):
         flip(path)
-    with pytest.raises(Damaged, match=r"seed-4.safetensors is damaged: .* delete .*seed-4.safetensors to train its seeds"):
+    both = r"seed-4.safetensors is damaged: .* delete .*seed-4.safetensors and .*seed-4.previous.safetensors to train its seeds"
+    with pytest.raises(Damaged, match=both):
         checkpoint.load()
+    checkpoint.path.unlink()
+    with pytest.raises(Damaged, match=r"delete [^ ]*seed-4.previous.safetensors to train its seeds from the beginning"):
+        checkpoint.load()
+
+
+def test_a_state_that_names_a_damaged_file_gives_way_to_the_one_before_it(tmp_path):
+    checkpoint, tried = saved(tmp_path / "seed-4.safetensors", 1, 2), []
+
+    def restore(found, worst=2):
+        tried.append(found.epoch)
+        if found.epoch >= worst:
+            raise Incomplete(f"{found.path.name} cannot be restored: a file is gone")
+
+    with pytest.raises(
+        Damaged, match=r"^seed-4.safetensors cannot be restored: a file is gone; .* delete .*seed-4.safetensors and"
+    ):
+        checkpoint.recover(lambda found: restore(found, 1))
+    assert checkpoint.load().epoch == 2, "a state was removed that nothing has taken the place of"
+    found = checkpoint.recover(restore)
+    assert (found.epoch, found.path, tried) == (1, checkpoint.path, [2, 1, 2, 1])
+    assert found.remark == (
+        "seed-4.safetensors cannot be restored: a file is gone; its place is taken by seed-4.previous.safetensors, of epoch 1"
+    )
+    assert not checkpoint.earlier.exists()
 
 
 def test_a_kill_between_both_files_loses_nothing(tmp_path):

@@ -39,7 +39,7 @@ def test_what_cannot_be_shared_is_said():
     arrows = DirectedReconstruction.of(read_graph([(k, (k * 7 + 1) % 40) for k in range(40)]))
     with pytest.raises(ValueError, match="have nothing to share of directed-reconstruction: leave out devices and nodes"):
         join(arrows, Two(b""))
-    blocks = problem(Reconstruction, two_communities(), space="Q3,2", model="shallow", blocks=2)
+    blocks = problem(Reconstruction, read_graph(tree(3, 4)), space="Q3,2", model="shallow", blocks=2)
     with pytest.raises(ValueError, match="blocks of nodes are trained by one process: leave out blocks"):
         join(blocks, Two(b""))
     rows = problem(Reconstruction, read_graph(tree(3, 4)), space="Q3,2", model="shallow", negatives="32")

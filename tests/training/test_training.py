@@ -18,7 +18,7 @@ NAMES = {*Training.__annotations__, *(name for name in vars(Training) if not nam
 
 @pytest.mark.parametrize(("blocks", "kind"), [(1, Trainer), (3, BlockTrainer)])
 def test_a_training_has_all_that_a_run_asks_for(blocks, kind):
-    graph = Data(edge_index=data.ring_of_trees(5, 2, 1), num_nodes=15)
+    graph = Data(edge_index=data.ring_of_trees(32, 2, 1), num_nodes=96)
     task = problem(Reconstruction, graph, model="shallow", space="H3", blocks=blocks)
     found = training_of(task, [0], fabric_of(task.config), None, None)
     assert type(found) is kind

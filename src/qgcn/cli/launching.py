@@ -1,5 +1,6 @@
 """Several processes of one command on this machine, watched: when one of them dies, the others are stopped."""
 
+import ctypes
 import os
 import signal
 import socket
@@ -22,13 +23,16 @@ _WAIT = 0.1
 """Seconds between two looks at the processes."""
 _GRACE = 30.0
 """Seconds that processes have to save and end once one of them has."""
+_LAUNCHER = "QGCN_LAUNCHER"
+"""Variable by which a process knows the one that has started it."""
+_PR_SET_PDEATHSIG = 1  # Linux's name for the signal that a process gets when its parent dies
 
 
 def launch(devices: int, nodes: int) -> None:
     """Run this command again in several processes and exit as they do; return at once in one of these, or if one is enough.
 
     They find each other as processes of ``torchrun`` do. On several machines, ``MASTER_ADDR`` names the first one, and
-    ``NODE_RANK`` (or Slurm) says which one this is.
+    ``NODE_RANK`` (or Slurm) says which one this is. On Linux they save and end also if this process is killed.
 
     Args:
         devices: Number of processes.
@@ -44,6 +48,7 @@ def launch(devices: int, nodes: int) -> None:
     if (started := Place.here().count) > 1 and devices * nodes not in (1, started):
         raise ValueError(f"{started} processes were started, but devices and nodes ask for {devices * nodes}")
     if devices * nodes == 1 or started > 1:
+        _end_with_launcher()
         return
     place = _place(nodes)
     processes: list[subprocess.Popen[bytes]] = []
@@ -60,7 +65,7 @@ def launch(devices: int, nodes: int) -> None:
         rank = int(place["NODE_RANK"]) * devices + local_rank
         own = {"RANK": rank, "LOCAL_RANK": local_rank, "WORLD_SIZE": devices * nodes, "LOCAL_WORLD_SIZE": devices}
         threads = {} if "OMP_NUM_THREADS" in os.environ else {"OMP_NUM_THREADS": max(1, (os.cpu_count() or 1) // devices)}
-        told = {name: str(value) for name, value in (own | threads).items()}
+        told = {name: str(value) for name, value in (own | threads | {_LAUNCHER: os.getpid()}).items()}
         command = [sys.executable, *sys.orig_argv[1:]]
         # a session of their own: Ctrl-C reaches them once, through this process
         try:
@@ -93,19 +98,31 @@ def _place(nodes: int) -> dict[str, str]:
     }
 
 
+def _end_with_launcher() -> None:
+    """Let this process be told to stop when the one that has started it dies, and stop if it has: on Linux, if one has."""
+    launcher = os.environ.pop(_LAUNCHER, None)
+    if launcher is None or not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if str(os.getppid()) != launcher:  # it was faster
+        signal.raise_signal(signal.SIGTERM)
+
+
 def _exit_as(processes: list[subprocess.Popen[bytes]]) -> NoReturn:
-    """Wait for all processes, and exit as they did; stop the others when one fails, and say so if it could not."""
+    """Wait for all processes, and exit as they did; stop the others when one fails, and say so if the first one could not."""
     while None in (codes := [each.poll() for each in processes]) and not any(codes):
         time.sleep(_WAIT)
-    died = [rank for rank, code in enumerate(codes) if code is not None and code < 0]
+    failed = next((rank for rank, code in enumerate(codes) if code), 0)
     end = time.monotonic() + _GRACE
     while any(each.poll() is None for each in processes) and time.monotonic() < end:
         time.sleep(_WAIT)  # they hear of it from each other, and save
-    _send(processes, signal.SIGKILL)
+    _send(processes, signal.SIGKILL)  # such as those that wait for it to meet them
     ends = [each.wait() for each in processes]
-    if 0 in died:  # otherwise the first one has said so
-        name = signal.Signals(-ends[0]).name
-        raise ValueError(f"process 0 of {len(processes)} was killed ({name}); the others have stopped; resume the run")
+    code = ends[failed]
+    if ends[0] < 0 or (ends[0] == 0 and code < 0):  # otherwise the first one has said so
+        how = f"was killed ({signal.Signals(-code).name})" if code < 0 else f"ended with exit code {code}"
+        others = "the others have stopped; if training had begun, go on with: qgcn resume"
+        raise ValueError(f"process {failed} of {len(processes)} {how}; {others}")
     raise typer.Exit(max(code if code >= 0 else 2 for code in ends))
 
 

@@ -178,8 +178,9 @@ class Reconstruction(Task[ReconstructionConfig]):
     def prepare(self) -> None:
         """Sort the neighbours of every node; measure the distances that the objective asks for."""
         edges = self.data.edge_index
-        if (blocks := self.config.blocks) > self.num_nodes:
-            raise ValueError(f"blocks must be at most the number of nodes, {self.num_nodes}, got {blocks}")
+        if (blocks := self.config.blocks) > (most := max(1, self.num_nodes // sampling.LEAST)):
+            needed = f"each needs {sampling.LEAST} of the {self.num_nodes} nodes"
+            raise ValueError(f"blocks must be at most {most}, as {needed}, got {blocks}")
         device = self.device if blocks == 1 else "cpu"  # where all of a divided graph stays
         self.neighbourhoods = Neighbourhoods.of(edges.to(device), self.num_nodes)
         self._distances: tuple[Tensor, ...] = ()

@@ -16,6 +16,7 @@ __all__ = [
     "CHOOSERS",
     "EXACT",
     "JUDGES",
+    "LEAST",
     "check",
     "draw",
     "draw_by_kind",
@@ -32,6 +33,7 @@ EXACT: Final = 2**17
 DRAWN: Final = 2048
 """Negatives of a step beyond that, if not asked otherwise."""
 LEAST: Final = 32
+"""Fewest negatives of a step that can be asked for, and fewest nodes of a block, which they are drawn from."""
 CHOOSERS: Final = 2048
 """Nodes whose precision chooses the best epoch where negatives are drawn."""
 JUDGES: Final = 10_000
@@ -144,7 +146,8 @@ def remarks(drawn: int | None, num_nodes: int, blocks: int = 1) -> list[str]:
     """Say what is drawn, and how to have it otherwise."""
     said = []
     if drawn is not None and blocks > 1:
-        said.append(f"{blocks:,} blocks of nodes: {drawn:,} negatives are drawn from each of two blocks each step")
+        each = min(drawn, num_nodes // blocks)
+        said.append(f"{blocks:,} blocks of nodes: {each:,} negatives are drawn from each of two blocks each step")
     elif drawn is not None:
         said.append(f"negatives are drawn: {drawn:,} of {num_nodes:,} nodes each step (all: --negatives exact)")
     if num_nodes > EXACT:

@@ -1,6 +1,7 @@
 """Checkpoints: the state of a group of seeds, and the one saved before it."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from torch import Tensor
 from qgcn.files import load_tensors, tensor_bytes, write_atomically
 from qgcn.seals import Damaged
 
-__all__ = ["Checkpoint", "Saved"]
+__all__ = ["Checkpoint", "Incomplete", "Saved"]
 
 _ENDING = ".safetensors"
 _EARLIER = f".previous{_ENDING}"
@@ -64,6 +65,14 @@ class Saved(NamedTuple):
         return best
 
 
+class Incomplete(Damaged):
+    """A file that a state names is damaged or gone."""
+
+
+def _as_it_is(_saved: Saved) -> None:
+    """Take a state that names no other files."""
+
+
 class Checkpoint:
     """The last state of a group of seeds, in one file, and the one before it, in a second file beside it.
 
@@ -95,14 +104,17 @@ class Checkpoint:
 
         write_atomically(self.path, write)
 
-    def load(self) -> Saved | None:
+    def load(self, restore: Callable[[Saved], None] = _as_it_is) -> Saved | None:
         """Read the last state that is not damaged; nothing if there is none.
+
+        Args:
+            restore: Called with a state; it may raise :class:`Incomplete` (default: nothing is done with it).
 
         Raises:
             OSError: A file cannot be read.
-            Damaged: None is as it was written.
+            Damaged: None is as it was written, or none has all files that it names.
         """
-        problem = None
+        problem: Damaged | None = None
         for path in (self.path, self.earlier):
             try:
                 tensors, about = load_tensors(path)
@@ -112,20 +124,24 @@ class Checkpoint:
                 problem = problem or error
                 continue
             saved = Saved(path, tensors, about, None)
+            try:
+                restore(saved)
+            except Incomplete as error:
+                problem = problem or error
+                continue
             return (
                 saved._replace(remark=f"{problem}; its place is taken by {path.name}, of epoch {saved.epoch}")
                 if problem
                 else saved
             )
         if problem is not None:
-            raise Damaged(
-                f"{problem}; there is no earlier one that is not: delete {self.path} to train its seeds from the beginning"
-            )
+            there = " and ".join(str(path) for path in (self.path, self.earlier) if path.exists())
+            raise Damaged(f"{problem}; no earlier state is complete: delete {there} to train its seeds from the beginning")
         return None
 
-    def recover(self) -> Saved | None:
+    def recover(self, restore: Callable[[Saved], None] = _as_it_is) -> Saved | None:
         """Read as :meth:`load` does; what is damaged gives way to what is not, so that the next state does not replace that."""
-        saved = self.load()
+        saved = self.load(restore)
         if saved is None or saved.path == self.path:
             return saved
         self.earlier.replace(self.path)

@@ -299,11 +299,11 @@ class Run(Answers):
         task = self.task if keep is None else self.answering
         task.shared = not self.processes.alone
         trainer = training_of(task, seeds, self.fabric, keep, None if self.folder is None else self.folder.blocks)
-        saved = None if self.folder is None else self.folder.checkpoint(seeds, refit=keep is not None).recover()
-        if saved is not None:
-            check_origin(saved.about, self.config, self.fingerprint, saved.path)
-            self.remarks += [saved.remark] if saved.remark else []
-        begin_together(trainer, saved)
+        checkpoint = None if self.folder is None else self.folder.checkpoint(seeds, refit=keep is not None)
+        saved = begin_together(
+            trainer, checkpoint, lambda found: check_origin(found.about, self.config, self.fingerprint, found.path)
+        )
+        self.remarks += [] if saved is None or saved.remark is None else [saved.remark]
         if keep is None and self.folder is not None:
             self._log = self.folder.log(seeds, trainer.epoch, None if saved is None else str(saved.about.get("log")))
         return trainer

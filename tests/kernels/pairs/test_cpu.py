@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from qgcn import parse_space
-from qgcn.kernels import Neighbourhoods, distances_from, reconstruction_loss, use_backend
+from qgcn.kernels import Neighbourhoods, distances_from, reconstruction_loss, sampled_reconstruction_loss, use_backend
 from qgcn.kernels.attention import attend
 from qgcn.kernels.metric import factors_of
 from qgcn.kernels.pairs import cpu
@@ -169,13 +169,24 @@ def test_a_pass_in_blocks_is_the_pass():
         assert torch.equal(whole, torch.cat(pieces))
 
 
+KERNELS = {  # of pairs.cpp, mutual.cpp, sampled.cpp and attention.cpp
+    "rows": lambda x, space: reconstruction_loss(x[:100], CHAIN, space),
+    "pairs computed once": lambda x, space: reconstruction_loss(x, CHAIN, space),
+    "drawn columns": lambda x, space: sampled_reconstruction_loss(x, Neighbourhoods.of(CHAIN, len(x)), space, torch.arange(64)),
+    "attention": lambda x, space: attend(x, x, x.detach(), space, torch.tensor(1.0))[0].sum(),
+}
+CHAIN = torch.stack((torch.arange(99), torch.arange(1, 100)))
+
+
 @pytest.mark.skipif(cpu.obstacle() is not None, reason="needs a C++ compiler")
-def test_numbers_too_small_to_be_normal_stay_what_they_are_for_the_caller():
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_numbers_too_small_to_be_normal_stay_what_they_are_for_the_caller(kernel):
     """Kernels take them for zero while they run, in threads that PyTorch computes in, too."""
     space = parse_space("Q2,2")
     x = space.random(600, 4, generator=torch.Generator().manual_seed(0)).as_subclass(torch.Tensor).requires_grad_()
     tiny = torch.full((1_000_000,), 1e-40)  # enough to be shared out among threads
     with use_backend("native"):
-        reconstruction_loss(x, torch.tensor([[0], [1]]), space).backward()
-        attend(x, x, x.detach(), space, torch.tensor(1.0))[0].sum().backward()
+        loss = KERNELS[kernel](x, space)
+        assert (tiny * 0.5 > 0).all()
+        loss.backward()
     assert (tiny * 0.5 > 0).all()

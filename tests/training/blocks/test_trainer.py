@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
 from torch_geometric.data import Data
 
 from qgcn import data, load_run
+from qgcn.files import load_tensors
 from qgcn.seals import Damaged
 from qgcn.tasks import Config
 from qgcn.training import Run
@@ -25,7 +27,7 @@ SETTINGS = {
 
 
 def run(folder, **settings):
-    graph = Data(edge_index=data.ring_of_trees(6, 2, 2), num_nodes=42)
+    graph = Data(edge_index=data.ring_of_trees(14, 2, 2), num_nodes=98)
     return Run.start(Config.checked(SETTINGS | settings), folder, graph)
 
 
@@ -114,7 +116,7 @@ def test_a_state_that_training_cannot_be_in_is_refused(tmp_path, damage):
 
 def test_a_killed_process_loses_nothing_but_time(tmp_path):
     """Processes are killed at random moments, in the middle of a step or of writing a block."""
-    whole = run(None, epochs=150, eval_every=50)
+    whole = run(None, epochs=100, eval_every=50)
     whole.train()
     graph = tmp_path / "graph.csv"
     edges = whole.data.edge_index
@@ -123,7 +125,7 @@ def test_a_killed_process_loses_nothing_but_time(tmp_path):
     flags = [
         f"--{name.replace('_', '-')}={value}" for name, value in SETTINGS.items() if name not in ("task", "data", "yardsticks")
     ]
-    more = ["--epochs=150", "--eval-every=50", "--store=disk", "--no-yardsticks", "--out", str(folder), "--yes"]
+    more = ["--epochs=100", "--eval-every=50", "--store=disk", "--no-yardsticks", "--out", str(folder), "--yes"]
     train = ["train", "reconstruction", "--data", str(graph), *flags, *more]
     chance, kills = random.Random(0), 0  # noqa: S311  # moments, no secrets
     for attempt in range(5):
@@ -169,6 +171,58 @@ def test_a_damaged_block_is_said_in_one_line(tmp_path):
         load_run(tmp_path / "run").train()
 
 
+def interrupted(folder, monkeypatch, store):
+    """Stop a run in the middle of an epoch; return it as it is read back, and the files that its last state alone names."""
+    steps, plain = 0, BlockEngine.step
+
+    def step(self, *arguments):
+        nonlocal steps
+        steps += 1
+        if steps == 33:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return plain(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BlockEngine, "step", step)
+        with pytest.raises(Interrupted):
+            run(folder, store=store).train()
+    last, before = (load_tensors(folder / "checkpoints" / f"seed-0{name}.safetensors")[1] for name in ("", ".previous"))
+    return load_run(folder), sorted({*last["blocks"]} - {*before["blocks"], *before["best"]}), before
+
+
+DAMAGE = {"truncated": lambda path: path.write_bytes(path.read_bytes()[:100]), "gone": lambda path: path.unlink()}
+
+
+@pytest.mark.parametrize("store", ["memory", "disk"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_after_a_damaged_block_the_state_before_it_goes_on_to_the_same_end(tmp_path, monkeypatch, store, damage):
+    whole = run(None)
+    whole.train()
+    found, files, before = interrupted(tmp_path / "run", monkeypatch, store)
+    DAMAGE[damage](tmp_path / "run" / "blocks" / files[0])
+    found.train()
+    (remark,) = found.remarks
+    assert "seed-0.safetensors cannot be restored: " in remark
+    assert files[0] in remark
+    assert remark.endswith(f"; its place is taken by seed-0.previous.safetensors, of epoch {before['epoch']}")
+    same(found, whole)
+
+
+def test_if_blocks_of_both_states_are_damaged_the_way_out_is_told_and_leads_out(tmp_path, monkeypatch):
+    whole = run(None)
+    whole.train()
+    found, files, before = interrupted(tmp_path / "run", monkeypatch, "disk")
+    for name in (files[0], before["blocks"][0]):
+        DAMAGE["gone"](tmp_path / "run" / "blocks" / name)
+    with pytest.raises(Damaged, match=r"cannot be restored: .* is gone, which the checkpoint needs; no earlier state") as error:
+        found.train()
+    for path in str(error.value).split(": delete ")[1].split(" to train its seeds")[0].split(" and "):
+        Path(path).unlink()
+    found = load_run(tmp_path / "run")
+    found.train()
+    same(found, whole)
+
+
 def test_settings_that_do_not_go_together_are_refused():
     for settings, message in (
         ({"negatives": "exact"}, "blocks draw their negatives"),
@@ -178,8 +232,8 @@ def test_settings_that_do_not_go_together_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             Config.checked(SETTINGS | settings)
-    with pytest.raises(ValueError, match="blocks must be at most the number of nodes, 42, got 43"):
-        run(None, blocks=43)
+    with pytest.raises(ValueError, match="blocks must be at most 3, as each needs 32 of the 98 nodes, got 4"):
+        run(None, blocks=4)
     with pytest.raises(ValueError, match="store disk needs a folder"):
         run(None, store="disk").train()
     task = run(None).task

@@ -77,7 +77,7 @@ class BlockStore:
         try:
             return load_tensors(path)[0]
         except FileNotFoundError:
-            raise Damaged(f"{path} is gone, which the checkpoint needs: start a new run") from None
+            raise Damaged(f"{path} is gone, which the checkpoint needs") from None
 
     def written(self) -> list[str]:
         """Return the names of the files of all blocks, after writing those that have none; nothing without a folder.
