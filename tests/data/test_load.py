@@ -1,10 +1,13 @@
 """Named data sets: those generated, and those published, from $QGCN_DATA or ../shared/data where there is one."""
 
 import functools
+import hashlib
 import io
 import os
 import threading
 import warnings
+from contextlib import contextmanager
+from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,14 +16,14 @@ import pytest
 import torch
 
 from graphs import check_form
-from qgcn.data import datasets, generators, load, ring_of_trees, undirected
+from qgcn.data import datasets, generators, load, load_entailment, ring_of_trees, undirected
 from qgcn.data.catalogue import CATALOGUE, GENERATORS
 
 ROOT = Path(os.environ.get("QGCN_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
 
 def real(name):
-    if not all((ROOT / CATALOGUE[name].folder / file).is_file() for file in CATALOGUE[name].files):
+    if not CATALOGUE[name].is_in(ROOT):
         pytest.skip(f"no {name} in {ROOT}")
     return load(name, ROOT)
 
@@ -204,15 +207,21 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
-def mirror():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(ROOT)))
+@contextmanager
+def published(folder):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture
+def mirror():
+    with published(ROOT) as address:
+        yield address
 
 
 def test_load_downloads_what_is_missing(mirror, tmp_path):
@@ -223,6 +232,57 @@ def test_load_downloads_what_is_missing(mirror, tmp_path):
     assert next(entry for entry in datasets(tmp_path) if entry.name == "cora").local
     assert sorted(file.name for file in (tmp_path / "cora").iterdir()) == sorted(CATALOGUE["cora"].files)
     assert torch.equal(load("cora", tmp_path, mirror="http://127.0.0.1:9").x, expected.x)  # nothing left to download
+
+
+def tables(arrays):
+    """Return a hierarchy as it is published: a table of names, and one of pairs for each part."""
+    made = {part: "".join(f"{a}\t{b}\n" for a, b in pairs.tolist()) for part, pairs in arrays.items() if part != "names"}
+    return made | {"vocab": "".join(f"{number}\t{name}\n" for number, name in enumerate(arrays["names"].tolist()))}
+
+
+def test_a_hierarchy_is_downloaded_as_the_tables_that_it_is_published_as(tmp_path):
+    expected = real("wordnet-entailment")
+    (tmp_path / "there" / "wordnet-entailment").mkdir(parents=True)
+    with np.load(ROOT / "wordnet-entailment" / "wordnet-entailment.npz") as arrays:
+        for part, table in tables(arrays).items():
+            (tmp_path / "there" / "wordnet-entailment" / f"noun_closure.tsv.{part}").write_text(table)
+    with published(tmp_path / "there") as address:
+        data = load("wordnet-entailment", tmp_path / "here", mirror=address)
+    assert torch.equal(data.edge_index, expected.edge_index)
+    assert data.node_ids.tolist() == expected.node_ids.tolist()
+    assert sorted(file.name for file in (tmp_path / "here" / "wordnet-entailment").iterdir()) == sorted(
+        CATALOGUE["wordnet-entailment"].files
+    )
+    for share in (0.0, 0.1, 0.25):
+        mine, theirs = (load_entailment("wordnet-entailment", share, root) for root in (tmp_path / "here", ROOT))
+        assert all(torch.equal(mine[part], theirs[part]) for part in theirs)
+
+
+def test_tables_of_a_hierarchy_hold_what_its_file_holds(tmp_path, monkeypatch):
+    pairs = {
+        "train_0percent": [[0, 1], [1, 2]],
+        "valid": [[0, 2]],
+        "test": [[0, 2]],
+        "valid_neg": [[2, 0]],
+        "test_neg": [[1, 0]],
+    }
+    arrays = {part: np.array(given, dtype=np.int32) for part, given in pairs.items()}
+    arrays["names"] = np.array([f"n{k}.n.01" for k in range(3)])
+    written = {f"noun_closure.tsv.{part}": table.encode() for part, table in tables(arrays).items()}
+    sums = {name: hashlib.sha256(content).hexdigest() for name, content in written.items()}
+    entry = replace(CATALOGUE["wordnet-entailment"], files=sums)
+    monkeypatch.setitem(CATALOGUE, "wordnet-entailment", entry)
+    for root in ("joined", "apart"):
+        (tmp_path / root / "wordnet-entailment").mkdir(parents=True)
+    np.savez_compressed(tmp_path / "joined" / "wordnet-entailment" / "wordnet-entailment.npz", **arrays)
+    for name, content in written.items():
+        (tmp_path / "apart" / "wordnet-entailment" / name).write_bytes(content)
+    joined, apart = (load("wordnet-entailment", tmp_path / root) for root in ("joined", "apart"))
+    assert torch.equal(joined.edge_index, apart.edge_index)
+    assert joined.node_ids.tolist() == apart.node_ids.tolist() == ["n0.n.01", "n1.n.01", "n2.n.01"]
+    one, two = (load_entailment("wordnet-entailment", 0.0, tmp_path / root) for root in ("joined", "apart"))
+    assert one.keys() == two.keys()
+    assert all(torch.equal(one[part], two[part]) for part in one)
 
 
 def test_load_says_what_the_mirror_lacks(mirror, tmp_path):

@@ -33,4 +33,7 @@ def datasets(
         table.add_row(entry.name, *counts, here)
     console.print(table)
     about = "Graphs with classes serve every task, the others tasks without labels."
-    console.print(f"{about} Missing data sets are downloaded, except those of WordNet.", soft_wrap=True)
+    console.print(
+        f"{about} Missing data sets are downloaded, except wordnet-nouns and the directed citations, which are placed by hand.",
+        soft_wrap=True,
+    )

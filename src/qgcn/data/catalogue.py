@@ -32,6 +32,7 @@ class Dataset:
         files: SHA-256 of each file.
         layout: Content of a file that must be placed by hand.
         home: Name of the folder its files are in, if it is not its own.
+        joined: Name of a file that holds all of it and may be placed by hand; taken instead where it is there.
     """
 
     name: str
@@ -46,11 +47,18 @@ class Dataset:
     files: dict[str, str] = field(default_factory=dict, repr=False, hash=False)
     layout: str = field(default="", repr=False)
     home: str = field(default="", repr=False)
+    joined: str = field(default="", repr=False)
 
     @property
     def folder(self) -> str:
         """Name of the folder its files are in: its own, or one that it shares with other data sets."""
         return self.home or self.name
+
+    def is_in(self, root: Path) -> bool:
+        """Tell whether its files are in a folder of data sets."""
+        folder = root / self.folder
+        whole = bool(self.joined) and (folder / self.joined).is_file()
+        return whole or all((folder / file).is_file() for file in self.files)
 
 
 def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int, sums: dict[str, str]) -> Dataset:
@@ -181,12 +189,23 @@ _PUBLISHED = [
         84363,
         0,
         0,
-        "github.com/dalab/hyperbolic_cones, placed by hand",
-        directed=True,
-        files={"wordnet-entailment.npz": "9b9525d0d25c008c8bb6d25f8329024204845b4dbd4e18116c42825fe88c773d"},
-        layout="the arrays `names` (N,), and of (ancestor, descendant) pairs (P, 2) `train_0percent`, `train_10percent`, "
-        "`train_25percent`, `valid`, `valid_neg`, `test` and `test_neg`, the files noun_closure.tsv.* of "
         "github.com/dalab/hyperbolic_cones",
+        directed=True,
+        url="https://raw.githubusercontent.com/dalab/hyperbolic_cones/master/data/maxn/",
+        files={
+            f"noun_closure.tsv.{part}": checksum
+            for part, checksum in {
+                "vocab": "5008b1fc4b08fa262d148772a211d09fa24f8449616e36d184d3e869fdef05d1",
+                "train_0percent": "9426238754ca694fcfaefb1c9d76fe97c8d6697a89d7c9db935449507666654d",
+                "train_10percent": "5a20339521fc3d15687bd730d3a6ba6b51acd25369a0a298206441e9e45b44bb",
+                "train_25percent": "e5c3f3aed0f8a8886571cf1922bcc2ada5c568d035078518f9f318ede1ee8cbf",
+                "valid": "dbafb34bd2ebd73b7f939d2bef0dc36344751d9de70a409c463f734be125f3a7",
+                "valid_neg": "30e8a5d4ed5043155687cf7a89ba43c1a64896a2747ef065723b4f72cdd4ef4f",
+                "test": "14d37602a2d3133afcd0a284d4cc937a4287085b84984e7137f8f09800916808",
+                "test_neg": "223c828f8674987a1e14dae3f95a8915e6321dce6a4a7d3e15c523c85eae931d",
+            }.items()
+        },
+        joined="wordnet-entailment.npz",
     ),
     _citations("cora-ml", 2810, 8229, 2879, 7, "45364374f9da888df306d28a6f6b859ec96aad882259cf5934fe56e80b841c63"),
     _citations("citeseer-directed", 2110, 3705, 3703, 6, "edcc9d789d3cfcb05178f3be1fa1347b153fa15f4575f098348682ef9eafaee5"),
@@ -223,10 +242,7 @@ def datasets(root: str | Path | None = None) -> list[Dataset]:
         root: Folder to look for files in; ``$QGCN_DATA``, then a cache folder by default.
     """
     folder = data_root(root)
-    published = [
-        replace(entry, local=all((folder / entry.folder / file).is_file() for file in entry.files))
-        for entry in CATALOGUE.values()
-    ]
+    published = [replace(entry, local=entry.is_in(folder)) for entry in CATALOGUE.values()]
     return published + [_generated(name, generator) for name, generator in GENERATORS.items()]
 
 

@@ -166,6 +166,19 @@ def _negatives(pairs: Tensor, implied: Ints, num_nodes: int, count: int, rng: np
     return torch.from_numpy(np.delete(drawn, wrong, axis=1))
 
 
+def published_arrays(tables: dict[str, bytes]) -> dict[str, Any]:
+    """Return the arrays that published tables hold, as one file of arrays would.
+
+    Args:
+        tables: Lines of a number and a name, ``vocab``, and of two numbers, the parts of the split; divided by tabs.
+    """
+    arrays: dict[str, Any] = {
+        name: np.fromstring(table, np.int32, sep=" ").reshape(-1, 2) for name, table in tables.items() if name != "vocab"
+    }
+    named = [line.split("\t") for line in tables["vocab"].decode().splitlines()]
+    return arrays | {"names": np.array([name for _, name in sorted(named, key=lambda each: int(each[0]))])}
+
+
 def published_split(arrays: dict[str, Any], share: float, source: str) -> dict[str, Tensor]:
     """Return the split that a file of arrays holds, for the share of implied pairs that is trained on.
 

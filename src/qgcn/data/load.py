@@ -17,7 +17,7 @@ from qgcn.data.catalogue import CATALOGUE, GENERATORS, Dataset, data_root, parts
 from qgcn.data.citations import citations, published_fold
 from qgcn.data.download import download
 from qgcn.data.draft import from_index
-from qgcn.data.hierarchies import published_split
+from qgcn.data.hierarchies import published_arrays, published_split
 from qgcn.data.pickles import Holder, read_pickle
 from qgcn.hints import nearest
 
@@ -97,8 +97,7 @@ def load_entailment(name: str, share: float, root: str | Path | None = None) -> 
     """
     if name.lower().replace("_", "-") != ENTAILMENT:
         return None
-    (content,) = _files(CATALOGUE[ENTAILMENT], data_root(root), None).values()
-    return published_split(arrays_of(content, f"{ENTAILMENT}.npz"), share, ENTAILMENT)
+    return published_split(_hierarchy(_files(CATALOGUE[ENTAILMENT], data_root(root), None)), share, ENTAILMENT)
 
 
 def load_directed_split(name: str, fold: int, root: str | Path | None = None) -> dict[str, Tensor] | None:
@@ -144,6 +143,8 @@ def _check_options(name: str, options: dict[str, Any], known: list[str]) -> None
 def _files(entry: Dataset, root: Path, mirror: str | None) -> dict[str, bytes]:
     """Return the content of each file, as checked: what is hashed is what is read."""
     folder, contents = root / entry.folder, {}
+    if entry.joined and (folder / entry.joined).is_file():
+        return {entry.joined: _content(folder / entry.joined)}
     base = entry.url if mirror is None else f"{mirror.rstrip('/')}/{entry.folder}/"
     for file, checksum in entry.files.items():
         path = folder / file
@@ -153,15 +154,19 @@ def _files(entry: Dataset, root: Path, mirror: str | None) -> dict[str, bytes]:
                     f"{path} is not there, and is not published as one file: place it there with {entry.layout}"
                 )
             download(base + file, path, checksum)
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise OSError(f"cannot read {path}: {error.strerror or error}") from None
+        content = _content(path)
         # what users build themselves from WordNet need not be the same to the byte; it is no pickle
         if entry.url is not None and hashlib.sha256(content).hexdigest() != checksum:
             raise ValueError(f"{path} is not the published file: its SHA-256 is not {checksum}; delete it to download it again")
         contents[file] = content
     return contents
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise OSError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _generate(name: str, generator: Callable[..., Any], split_seed: int, options: dict[str, Any]) -> "Data":
@@ -261,8 +266,16 @@ def _wordnet(files: dict[str, bytes], *, relation: str = "closure") -> "Data":
     return assemble(draft.edges, len(lemma), name="wordnet-nouns", node_ids=lemma)
 
 
+def _hierarchy(files: dict[str, bytes]) -> dict[str, Array]:
+    """Return the arrays of a hierarchy with a published split: of one file, or of the tables that it is published as."""
+    joined = f"{ENTAILMENT}.npz"
+    if joined in files:
+        return arrays_of(files[joined], joined)
+    return published_arrays({name.rpartition(".")[2]: content for name, content in files.items()})
+
+
 def _entailment(files: dict[str, bytes]) -> "Data":
-    arrays = arrays_of(files[f"{ENTAILMENT}.npz"], f"{ENTAILMENT}.npz")
+    arrays = _hierarchy(files)
     edges, names = arrays.get("train_0percent"), arrays.get("names")
     if edges is None or names is None or edges.ndim != 2 or names.ndim != 1:
         raise ValueError(f"{ENTAILMENT}.npz must hold the arrays 'train_0percent' (E, 2) and 'names' (N,)")
