@@ -17,10 +17,11 @@ from qgcn.tasks import sampling
 from qgcn.tasks.config import Config
 from qgcn.tasks.inputs import check_one_way
 from qgcn.tasks.insights import Column, Quality
+from qgcn.tasks.located import Located
 from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.ranges import Choice, Interval, Range
 from qgcn.tasks.registry import register_task
-from qgcn.tasks.task import Rung, Scores, Split, Task
+from qgcn.tasks.task import Rung, Scores, Split
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -123,7 +124,7 @@ class DirectedReconstructor(PairPredictor):
 
 
 @register_task
-class DirectedReconstruction(Task[DirectedReconstructionConfig]):
+class DirectedReconstruction(Located[DirectedReconstructionConfig]):
     """Embed a directed graph so that it can be read off light cones.
 
     There is nothing held out: the score is of the graph that is embedded. Scores: ``map``, the mean over nodes with targets of
@@ -140,7 +141,6 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
     batchable: ClassVar[bool] = False  # a batch of seeds would need as many matrices of distances
     directed: ClassVar[bool] = True
     held_out: ClassVar[bool] = False
-    learns_nodes: ClassVar[bool] = True
     scores_pairs: ClassVar[bool] = True
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 800, 2))
     trial_nodes: ClassVar[int | None] = 5000  # its cost grows with the square of the number of nodes
@@ -194,15 +194,6 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
     def build_predictor(self) -> DirectedReconstructor:
         """Build an encoder and the objective."""
         return DirectedReconstructor(self.build_encoder(), self.neighbourhoods, self.config)
-
-    def embed(self, predictor: Predictor) -> Tensor:
-        """Return the points of the nodes.
-
-        Raises:
-            ValueError: A node of a changed graph was not there in training, and the model learns coordinates alone.
-        """
-        points = super().embed(predictor)
-        return self.origin.known(points, self.config.model) if self.origin and self.capabilities.learns_nodes else points
 
     @property
     def drawn(self) -> int | None:
@@ -280,10 +271,6 @@ class DirectedReconstruction(Task[DirectedReconstructionConfig]):
         """Say that weights are not used, where there are no yardsticks, and what is drawn."""
         missing = [f"no yardsticks: the graph has more than {LARGE:,} nodes"] if self.num_nodes > LARGE else []
         return super().remarks() + (missing if self.config.yardsticks else []) + sampling.remarks(self.drawn, self.num_nodes)
-
-    def features_used(self) -> str:
-        """Return which features the model sees."""
-        return "no" if self.capabilities.learns_nodes else super().features_used()
 
     def insights(self, predictor: Predictor) -> tuple[list[Column], list[Quality]]:
         """Return the time of nodes, and how many edges lead from and to them."""

@@ -20,10 +20,11 @@ from qgcn.tasks.config import Config
 from qgcn.tasks.decisions import best_f1, decided
 from qgcn.tasks.inputs import check_part
 from qgcn.tasks.insights import Column, Group, Quality
+from qgcn.tasks.located import Located
 from qgcn.tasks.predictor import PairPredictor, Predictor
 from qgcn.tasks.ranges import Choice, Interval, Range
 from qgcn.tasks.registry import register_task
-from qgcn.tasks.task import Rung, Scores, Split, Task
+from qgcn.tasks.task import Rung, Scores, Split
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -137,7 +138,7 @@ class EntailmentPredictor(PairPredictor):
 
 
 @register_task
-class Entailment(Task[EntailmentConfig]):
+class Entailment(Located[EntailmentConfig]):
     """Learn the edges of a hierarchy, and tell which pairs they imply: the closure of the order.
 
     Scores: ``f1``, ``precision`` and ``recall`` by the threshold that has the best F1 on validation, ``roc_auc`` and
@@ -151,7 +152,6 @@ class Entailment(Task[EntailmentConfig]):
     eval_every: ClassVar[int] = 50
     batchable: ClassVar[bool] = False  # a batch of seeds would need as many draws of negatives in memory
     directed: ClassVar[bool] = True
-    learns_nodes: ClassVar[bool] = True
     scores_pairs: ClassVar[bool] = True
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 800, 2))
 
@@ -261,15 +261,6 @@ class Entailment(Task[EntailmentConfig]):
         encoder = self.build_encoder()
         return EntailmentPredictor(encoder, cone(self.config.cone, encoder.space), self.config)
 
-    def embed(self, predictor: Predictor) -> Tensor:
-        """Return the points of the nodes.
-
-        Raises:
-            ValueError: A node of a changed graph was not there in training, and the model learns coordinates alone.
-        """
-        points = super().embed(predictor)
-        return self.origin.known(points, self.config.model) if self.origin and self.capabilities.learns_nodes else points
-
     def draw(self, generator: torch.Generator) -> tuple[Tensor, ...]:
         """Draw other descendants and other ancestors for each training pair; mark those that count as negatives."""
         count, pairs = self.config.negatives, self.pairs
@@ -374,10 +365,6 @@ class Entailment(Task[EntailmentConfig]):
             "Held-out pairs follow from training pairs: going along these finds all of them. "
             "The score tells how well points hold the order, not how well unknown pairs are guessed."
         )
-
-    def features_used(self) -> str:
-        """Return which features the model sees."""
-        return "no" if self.capabilities.learns_nodes else super().features_used()
 
     def about_results(self) -> dict[str, Any]:
         """Return the share of implied pairs that was trained on."""
