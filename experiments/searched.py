@@ -1,12 +1,13 @@
 """Models with equal rights: one search for each on validation, then several seeds of what it chose on the test.
 
     QGCN_DATA=... python experiments/searched.py search --problems cora-links cora-classes --jobs 2 --trials 10 --folder sweeps
-    QGCN_DATA=... python experiments/searched.py score --folder sweeps --jobs 2
+    QGCN_DATA=... python experiments/searched.py keep --folder sweeps
+    QGCN_DATA=... python experiments/searched.py score --jobs 2
     python experiments/searched.py table
 
 ``search`` makes the same number of trials for every model and space of a problem, see ``qgcn sweep``; one process a problem.
-``score`` trains what was chosen with ten seeds, or as many as asked for; one line of ``results/searched.jsonl`` for each.
-``keep`` packs all trials into ``results/searched-trials.jsonl.gz``. What is there is not computed again.
+``keep`` adds the trials of the folder to ``results/searched-trials.jsonl.gz``. ``score`` trains what these chose with ten
+seeds, or as many as asked for; one line of ``results/searched.jsonl`` for each. What is there is not computed again.
 """
 
 import argparse
@@ -72,16 +73,36 @@ def search(problem: str, folder: Path, trials: int, jobs: int, device: str) -> N
     Sweep(made, folder / problem, trials=trials, jobs=jobs).run()
 
 
-def chosen(folder: Path) -> list[dict[str, Any]]:
-    """Return the settings of the best trial of every model, space and problem in a folder of sweeps, by validation."""
-    from qgcn.tasks import read_config
+def chosen() -> list[dict[str, Any]]:
+    """Return the settings of the best of the trials that were kept of every model, space and problem, by validation."""
+    best: dict[tuple[str, ...], dict[str, Any]] = {}
+    for trial in trials_kept():
+        key = tuple(trial[name] for name in KEYS)
+        if trial["state"] == "complete" and (key not in best or trial["validation"] > best[key]["validation"]):
+            best[key] = trial
+    return [dict(zip(KEYS, key, strict=True)) | {"settings": _settings(trial)} for key, trial in best.items()]
 
-    found = []
-    for problem in PROBLEMS:
-        for path in sorted((folder / problem / "best").glob("*.yaml")):
-            settings = read_config(path)
-            found.append({"problem": problem, "model": settings["model"], "space": settings["space"], "settings": settings})
-    return found
+
+def _settings(trial: dict[str, Any]) -> dict[str, Any]:
+    named = {"model": trial["model"], "space": trial["space"]}
+    return PROBLEMS[trial["problem"]] | named | {"yardsticks": False} | trial["settings"]
+
+
+def trials_kept() -> list[dict[str, Any]]:
+    """Return all trials that were kept, in the order of problems."""
+    if not TRIALS.is_file():
+        return []
+    found = [json.loads(line) for line in gzip.decompress(TRIALS.read_bytes()).decode().splitlines()]
+    return sorted(found, key=lambda trial: list(PROBLEMS).index(trial["problem"]))
+
+
+def keep(folder: Path) -> None:
+    """Add the trials of a folder of sweeps to those that were kept; a problem's older ones go where there are new ones."""
+    found = {problem: _lines(folder / problem / "trials.jsonl") for problem in PROBLEMS}
+    rows = [trial for trial in trials_kept() if not found[trial["problem"]]]
+    rows += [{"problem": problem} | trial for problem, trials in found.items() for trial in trials]
+    rows.sort(key=lambda trial: list(PROBLEMS).index(trial["problem"]))
+    TRIALS.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode(), mtime=0))
 
 
 def score(job: tuple[dict[str, Any], str, int]) -> list[dict[str, Any]]:
@@ -157,7 +178,7 @@ def main() -> None:
             process.join()
     elif asked.action == "score":
         done = {tuple(line[key] for key in KEYS) for line in _lines(asked.out)}
-        left = [case for case in chosen(asked.folder) if tuple(case[key] for key in KEYS) not in done]
+        left = [case for case in chosen() if tuple(case[key] for key in KEYS) not in done]
         left = [
             case for case in left if case["problem"] in asked.problems and case["model"] in (asked.models or [case["model"]])
         ]
@@ -170,10 +191,7 @@ def main() -> None:
                     pool.terminate()
                     break
     elif asked.action == "keep":
-        rows = [
-            json.dumps({"problem": each} | row) for each in PROBLEMS for row in _lines(asked.folder / each / "trials.jsonl")
-        ]
-        TRIALS.write_bytes(gzip.compress("".join(f"{row}\n" for row in rows).encode(), mtime=0))
+        keep(asked.folder)
     else:
         table(_lines(asked.out))
 
