@@ -38,6 +38,7 @@ from qgcn.geometry.geodesic import (
     sqdist,
     squared_chord,
 )
+from qgcn.geometry.hyperbolic import hyperbolic_translate0
 from qgcn.geometry.hyperplanes import plane_dist
 from qgcn.geometry.isometry import apply_isometry, random_isometry, rescale, transvection
 from qgcn.geometry.means import centroid
@@ -83,6 +84,7 @@ __all__ = [
     "future_field",
     "geodesic",
     "geodesic_dist",
+    "hyperbolic_translate0",
     "inner",
     "interval_time",
     "is_connected",

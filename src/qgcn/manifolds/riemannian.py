@@ -85,6 +85,10 @@ class Hyperboloid(_Riemannian):
         self._check(x=x)
         return geometry.logmap(geometry.pole(self.ambient_dim, beta=self.beta, like=x), x, **self._form)
 
+    def translate0(self, u: Tensor, b: Tensor) -> Tensor:
+        self._check(u=u)
+        return geometry.hyperbolic_translate0(u, b, beta=self.beta)
+
     def light_rows(self, x: Tensor) -> Rows:
         root = self._unit_length(x)
         return Rows("reach", torch.cat((2 * root.expand_as(x[..., :1]), x[..., 1:]), dim=-1) / (x[..., :1] + root), root)
