@@ -234,3 +234,15 @@ def test_repr_says_the_spaces():
 def test_points_of_another_size_are_refused():
     with pytest.raises(ValueError, match=r"4 coordinates in H3, got shape \(2, 5\)"):
         QLinear(parse_space("H3"), parse_space("Q2,2"))(torch.ones(2, 5))
+
+
+@pytest.mark.parametrize("space", ["H2", "H2xE2"])
+def test_a_layer_in_hyperbolic_space_goes_on_where_points_cannot_be_represented(space):
+    layer = QLinear(3, space)
+    with torch.no_grad():
+        layer.bias.fill_(0.5)
+    x = (1e3 * torch.randn(20, 3, generator=generator(0))).requires_grad_()
+    u = layer.from_tangent(x)
+    assert u.norm(dim=-1).max() > 88  # whose exponential float32 cannot hold
+    u.square().mean().backward()
+    assert all(torch.isfinite(each).all() for each in (u, x.grad, layer.weight.grad, layer.bias.grad))
