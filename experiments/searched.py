@@ -16,6 +16,7 @@ import json
 import multiprocessing
 import time
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -65,11 +66,11 @@ def candidates(problem: str) -> list[Any]:
     return [replace(parse_candidate(name, fixed), only=SEARCHED[task]) for name in named]
 
 
-def search(problem: str, folder: Path, trials: int, jobs: int, device: str) -> None:
-    """Make the trials of a problem that are missing."""
+def search(problem: str, folder: Path, models: Collection[str], trials: int, jobs: int, device: str) -> None:
+    """Make the trials of a problem that are missing, of some models."""
     from qgcn.sweeping import Sweep
 
-    made = [replace(each, fixed=each.fixed | {"device": device}) for each in candidates(problem)]
+    made = [replace(each, fixed=each.fixed | {"device": device}) for each in candidates(problem) if each.model in models]
     Sweep(made, folder / problem, trials=trials, jobs=jobs).run()
 
 
@@ -97,10 +98,10 @@ def trials_kept() -> list[dict[str, Any]]:
 
 
 def keep(folder: Path) -> None:
-    """Add the trials of a folder of sweeps to those that were kept; a problem's older ones go where there are new ones."""
-    found = {problem: _lines(folder / problem / "trials.jsonl") for problem in PROBLEMS}
-    rows = [trial for trial in trials_kept() if not found[trial["problem"]]]
-    rows += [{"problem": problem} | trial for problem, trials in found.items() for trial in trials]
+    """Add the trials of a folder of sweeps to those that were kept; where there are new ones of a model, its older ones go."""
+    new = [{"problem": problem} | trial for problem in PROBLEMS for trial in _lines(folder / problem / "trials.jsonl")]
+    replaced = {tuple(trial[key] for key in KEYS) for trial in new}
+    rows = [trial for trial in trials_kept() if tuple(trial[key] for key in KEYS) not in replaced] + new
     rows.sort(key=lambda trial: list(PROBLEMS).index(trial["problem"]))
     TRIALS.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode(), mtime=0))
 
@@ -163,14 +164,15 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2, help="processes, of each problem for a search")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--models", nargs="+", help="models to be scored (default: all)")
+    parser.add_argument("--models", nargs="+", help="these models alone (default: all)")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of a score")
     parser.add_argument("--limit", type=float, default=float("inf"), help="stop scoring after so many seconds")
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     if asked.action == "search":
-        given = [(each, asked.folder, asked.trials, asked.jobs, asked.device) for each in asked.problems]
+        models = asked.models or [*(name.partition(":")[0] for names in OURS.values() for name in names), *PEERS]
+        given = [(each, asked.folder, models, asked.trials, asked.jobs, asked.device) for each in asked.problems]
         started = [context.Process(target=search, args=each) for each in given]
         for process in started:
             process.start()

@@ -1,4 +1,4 @@
-"""Translation in the tangent coordinates of hyperbolic space: against mpmath, at the pole, back to it, and as far out as one likes."""
+"""Translation in the tangent coordinates of hyperbolic space: against mpmath, at the pole, and as far out as one likes."""
 
 import math
 
@@ -97,5 +97,3 @@ def test_hyperbolic_translate0_batches_and_compiles_curvatures():
     torch.testing.assert_close(both, each)
     mapped = torch.func.vmap(lambda beta: geometry.hyperbolic_translate0(u, b, beta=beta))(betas)
     torch.testing.assert_close(mapped, each)
-
-

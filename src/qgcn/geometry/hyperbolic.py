@@ -1,7 +1,7 @@
 r"""The translation of hyperbolic space in the coordinates of its own exponential map at the pole.
 
-Those are polar coordinates: a vector of length :math:`r` stands for a point whose coordinates grow like :math:`e^r`, which float32
-cannot hold beyond a radius of 88. The translation is therefore written without the point.
+Those are polar coordinates: a vector of length :math:`r` stands for a point whose coordinates grow like :math:`e^r`, which
+float32 cannot hold beyond a radius of 88. The translation is therefore written without the point.
 """
 
 import torch
