@@ -36,6 +36,15 @@ def test_names_of_settings_may_hold_a_star(command, here):
     assert counts == [39, 30, 9, 26 + 26 * 6, 39 + 26 * 6]
 
 
+def test_methods_can_be_picked(command, here):
+    given = ("reproduce", "table2", "--plan", "--results", "lines", "--seeds", "1", "--data", "cora", "--setting", "code")
+    counts = [
+        int(command.works(*given, "--method", *names).split()[0])
+        for names in (("GCN",), ("Q-GCN*",), ("GCN", "--method", "GAT"))
+    ]
+    assert counts == [2 * 7, 6 * 2 * 7, 2 * 2 * 7]
+
+
 def test_a_plan_measures_nothing(command, here):
     told = command.works("reproduce", "all", "--plan", "--results", "lines")
     assert "seeds of cells are left" in told
@@ -54,6 +63,7 @@ def test_a_limit_of_no_time_measures_nothing(command, here):
         (("tabel1",), "did you mean 'table1'?"),
         (("table3", "--data", "kora"), "no cell of table3 has 'kora'"),
         (("table3", "--setting", "theirs"), "no cell of table3 has 'theirs'"),
+        (("table3", "--method", "GNN"), "no cell of table3 has 'GNN' (known: HNN, MLP, Q-NN"),
         (("table3", "--device", "tpu"), "device must be auto, cpu or cuda, got 'tpu'"),
     ],
 )

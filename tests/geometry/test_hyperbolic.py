@@ -20,7 +20,7 @@ DIGITS = 250  # a point at radius 95 has coordinates of 1e41, and the oracle sub
 
 
 def pairs(way, dtype, beta, dim=3, seed=0):
-    """Return vectors at the pole of all radii with biases of all lengths that point some way, in units of the curvature radius."""
+    """Return vectors at the pole of all radii, with biases of all lengths that point some way."""
     both = torch.randn(2, len(RADII), len(STEPS), dim, dtype=torch.float64, generator=generator(seed))
     along, step = both / both.norm(dim=-1, keepdim=True)
     step = {"any": step, "same": along, "opposite": -along}[way]

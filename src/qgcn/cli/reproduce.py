@@ -1,7 +1,7 @@
 """``qgcn reproduce``: the tables and figures of the paper, measured cell by cell and rendered from the lines."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -54,6 +54,9 @@ def reproduce(
     trials: Trials = None,
     data: Annotated[list[str] | None, typer.Option(help="This graph alone; may be repeated.", metavar="NAME")] = None,
     setting: Setting = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="These methods alone, such as GCN or 'Q-GCN*'; may be repeated.", metavar="NAME")
+    ] = None,
     results: Results = None,
     figures: Figures = None,
     plan: Annotated[bool, typer.Option("--plan", help="Measure nothing: say what is missing and what it costs.")] = False,
@@ -79,7 +82,7 @@ def reproduce(
         folder = (default_folder() if results is None else results) / ("quick" if quick else "")
         scale = _scale(quick, seeds, trials)
         store = Store(folder, FILES)
-        cells = _cells(names, scale, data or [], setting or [])
+        cells = _cells(names, scale, {"data": data or [], "setting": setting or [], "method": method or []})
         if not plan:
             limits = Limits(jobs, float("inf") if limit is None else limit, device)
             written = _measure(cells, scale, store, limits, console, progress) if cells else 0
@@ -122,22 +125,24 @@ def _scale(quick: bool, seeds: int | None, trials: int | None) -> "Scale":
     return scale if trials is None else replace(scale, trials=trials)
 
 
-def _cells(names: Sequence[str], scale: "Scale", data: Sequence[str], settings: Sequence[str]) -> "list[Cell]":
-    """Return the cells that are asked for, each once.
+def _cells(names: Sequence[str], scale: "Scale", asked: Mapping[str, Sequence[str]]) -> "list[Cell]":
+    """Return the cells that are asked for, each once; ``asked`` has patterns by attribute, none for all.
 
     Raises:
-        ValueError: There are cells, but none of that graph or with those settings.
+        ValueError: There are cells, but none of that graph, with those settings or of that method.
     """
     from qgcn.reproduction.tables import cells_of
 
-    every = {(cell.table, cell.hash, cell.method, cell.setting): cell for name in names for cell in cells_of(name, scale)}
-    graphs, kinds = ({getattr(cell, key) for cell in every.values()} for key in ("data", "setting"))
-    for given, known in ((data, graphs), (settings, kinds)):
-        for name in given if every else ():
-            if not any(fnmatchcase(each, name) for each in known):
-                raise ValueError(f"no cell of {', '.join(names)} has {name!r} (known: {', '.join(sorted(known))})")
-    wanted = [cell for cell in every.values() if not data or any(fnmatchcase(cell.data, name) for name in data)]
-    return [cell for cell in wanted if not settings or any(fnmatchcase(cell.setting, name) for name in settings)]
+    found = {(cell.table, cell.hash, cell.method, cell.setting): cell for name in names for cell in cells_of(name, scale)}
+    cells = every = list(found.values())
+    for attribute, patterns in asked.items():
+        known = {str(getattr(cell, attribute)) for cell in every}
+        for given in patterns if every else ():
+            if not any(fnmatchcase(each, given) for each in known):
+                raise ValueError(f"no cell of {', '.join(names)} has {given!r} (known: {', '.join(sorted(known))})")
+        if patterns:
+            cells = [cell for cell in cells if any(fnmatchcase(getattr(cell, attribute), each) for each in patterns)]
+    return cells
 
 
 def _outcome(line: "Line") -> str:
