@@ -51,6 +51,18 @@ def test_a_cycle_is_found_and_told():
         transitive_closure(long, 9)
 
 
+@pytest.mark.parametrize(
+    ("edges", "told"),
+    [([[0], [0]], "a cycle of 1 node, 0 -> 0:"), ([[0, 1, 2], [1, 2, 1]], "a cycle of 2 nodes, 1 -> 2 -> 1:")],
+)
+def test_whatever_needs_a_hierarchy_refuses_a_cycle(edges, told):
+    cyclic = torch.tensor(edges)
+    assert find_cycle(cyclic, 3) == sorted(set(edges[0]) & set(edges[1]))
+    for asked in (transitive_closure, depths, split_hierarchy):
+        with pytest.raises(ValueError, match=told):
+            asked(cyclic, 3)
+
+
 def test_too_large_a_closure_is_refused(monkeypatch):
     monkeypatch.setattr(module, "MOST_PAIRS", 50)
     edges, nodes = random_hierarchy()
@@ -87,6 +99,14 @@ def test_a_root_of_everything_has_fewer_negatives():
     parts = split_hierarchy(path, 10, val=0.4, test=0.4)
     assert 0 < parts["test_negative"].shape[1] <= 10 * parts["test"].shape[1]
     assert bool((parts["test_negative"][0] > parts["test_negative"][1]).all())
+
+
+def test_a_part_without_negatives_is_refused():
+    path = torch.stack((torch.arange(4), torch.arange(1, 5)))  # implies 0 -> 4, which has no negatives, and others
+    with pytest.raises(ValueError, match="no negatives were found for the implied pairs held out for test, whose ancestors"):
+        split_hierarchy(path, 5, seed=0)
+    parts = split_hierarchy(path, 5, seed=1)
+    assert min(parts[f"{name}_negative"].shape[1] for name in ("val", "test")) > 0
 
 
 def test_shares_and_paths_must_be_enough():

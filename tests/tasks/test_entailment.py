@@ -170,6 +170,7 @@ def test_direction_is_asked_for():
         ([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")], "the graph has a cycle, a -> b -> c -> a: expected a hierarchy"),
         ([("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")], "the graph is undirected, each edge being there in both directions"),
         ([("a", "b"), ("a", "c")], "implies 0 pairs beyond its edges"),
+        ([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")], "no negatives were found for the implied pairs held out for test"),
     ],
 )
 def test_bad_input_is_told_in_one_line(edges, told):

@@ -28,7 +28,7 @@ def _matrix(edges: Ints, num_nodes: int) -> "csr_array":
 
 
 def find_cycle(edge_index: Tensor, num_nodes: int) -> list[int]:
-    """Return the nodes of a cycle in their order, the first not repeated; nothing if there is none.
+    """Return the nodes of a cycle in their order, the first not repeated; nothing if there is none. A self-loop is one.
 
     Args:
         edge_index: Directed edges, shape ``(2, E)``.
@@ -36,7 +36,10 @@ def find_cycle(edge_index: Tensor, num_nodes: int) -> list[int]:
     """
     from scipy.sparse.csgraph import connected_components
 
-    graph = _matrix(edge_index.cpu().numpy(), num_nodes)
+    source, target = edge_index.cpu().numpy()
+    if len(loops := source[source == target]):
+        return [int(loops[0])]
+    graph = _matrix(np.stack((source, target)), num_nodes)
     _, part = connected_components(graph, connection="strong")
     large = np.flatnonzero(np.bincount(part, minlength=num_nodes)[part] > 1)
     if len(large) == 0:
@@ -60,8 +63,7 @@ def transitive_closure(edge_index: Tensor, num_nodes: int) -> Tensor:
     Raises:
         ValueError: There is a cycle, or there are too many pairs.
     """
-    if cycle := find_cycle(edge_index, num_nodes):
-        raise ValueError(f"the graph has a cycle of {len(cycle)} nodes, {_path(cycle)}: expected a hierarchy, which has none")
+    _check_acyclic(edge_index, num_nodes)
     step = _matrix(edge_index.cpu().numpy(), num_nodes).astype(np.int32)
     found, reached = step, 0
     while found.nnz > reached:
@@ -74,6 +76,12 @@ def transitive_closure(edge_index: Tensor, num_nodes: int) -> Tensor:
     found.sort_indices()
     firsts = np.repeat(np.arange(num_nodes), np.diff(found.indptr))
     return torch.from_numpy(np.stack((firsts, found.indices.astype(np.int64))))
+
+
+def _check_acyclic(edge_index: Tensor, num_nodes: int) -> None:
+    if cycle := find_cycle(edge_index, num_nodes):
+        size = f"{len(cycle)} node" + "s" * (len(cycle) > 1)
+        raise ValueError(f"the graph has a cycle of {size}, {_path(cycle)}: expected a hierarchy, which has none")
 
 
 def _path(nodes: list[int]) -> str:
@@ -93,7 +101,11 @@ def depths(edge_index: Tensor, num_nodes: int) -> Tensor:
     Args:
         edge_index: Edges of a graph without cycles, from parent to child, shape ``(2, E)``.
         num_nodes: Number of nodes.
+
+    Raises:
+        ValueError: There is a cycle.
     """
+    _check_acyclic(edge_index, num_nodes)
     depth = torch.zeros(num_nodes, dtype=torch.long)
     above, below = edge_index.cpu()
     while True:
@@ -131,7 +143,8 @@ def split_hierarchy(
         ``train``, ``val``, ``test``, ``val_negative`` and ``test_negative``, ordered pairs of shape ``(2, P)``.
 
     Raises:
-        ValueError: The shares are more than there is; there is a cycle; too few pairs are implied.
+        ValueError: The shares are more than there is; there is a cycle; too few pairs are implied, or so many that
+            no negatives are left.
     """
     if min(share, val, test) < 0 or val * test == 0 or share + val + test > 1:
         raise ValueError(f"share, val and test must be shares of one whole, got {share}, {val} and {test}")
@@ -148,7 +161,14 @@ def split_hierarchy(
     first, second, third = (implied[:, order[a:b]] for a, b in zip((0, *ends), ends, strict=False))
     keys = (closure[0] * num_nodes + closure[1]).numpy()
     parts = {"train": torch.cat((edge_index.cpu(), third), dim=1), "val": first, "test": second}
-    return parts | {f"{name}_negative": _negatives(parts[name], keys, num_nodes, negatives, rng) for name in ("val", "test")}
+    for name in ("val", "test"):
+        parts[f"{name}_negative"] = drawn = _negatives(parts[name], keys, num_nodes, negatives, rng)
+        if drawn.shape[1] == 0:
+            raise ValueError(
+                f"no negatives were found for the implied pairs held out for {name}, whose ancestors are above nearly all "
+                "nodes and whose descendants are below: expected a wider hierarchy"
+            )
+    return parts
 
 
 def _negatives(pairs: Tensor, implied: Ints, num_nodes: int, count: int, rng: np.random.Generator) -> Tensor:
