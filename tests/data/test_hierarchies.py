@@ -34,6 +34,12 @@ def test_the_closure_has_every_pair_that_a_path_joins(seed):
     assert find_cycle(edges, nodes) == []
 
 
+def test_a_dense_hierarchy_is_not_too_large_for_its_pairs(monkeypatch):
+    every = torch.triu_indices(40, 40, 1)  # many paths join each pair
+    monkeypatch.setattr(module, "MOST_PAIRS", every.shape[1])
+    assert torch.equal(transitive_closure(every.flip(1), 40), every)
+
+
 def test_depth_is_that_of_the_longest_path():
     edges = torch.tensor([[0, 1, 0, 3], [1, 2, 2, 2]])
     assert depths(edges, 5).tolist() == [0, 1, 2, 0, 0]

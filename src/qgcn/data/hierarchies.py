@@ -1,5 +1,6 @@
 """Hierarchies: directed graphs without cycles, the pairs that they imply, and how these are split."""
 
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,18 +65,30 @@ def transitive_closure(edge_index: Tensor, num_nodes: int) -> Tensor:
         ValueError: There is a cycle, or there are too many pairs.
     """
     _check_acyclic(edge_index, num_nodes)
-    step = _matrix(edge_index.cpu().numpy(), num_nodes).astype(np.int32)
-    found, reached = step, 0
-    while found.nnz > reached:
-        reached = found.nnz
-        work = int(np.bincount(found.indices, minlength=num_nodes) @ np.diff(step.indptr))
-        if max(work, reached) > MOST_PAIRS:
+    graph = _matrix(edge_index.cpu().numpy(), num_nodes)
+    children = np.split(graph.indices, graph.indptr[1:-1])
+    order = list(TopologicalSorter(dict(enumerate(each.tolist() for each in children))).static_order())  # children first
+    place = np.empty(num_nodes, dtype=np.int64)
+    place[order] = np.arange(num_nodes)
+    below, size = [each[:0] for each in children], np.zeros(num_nodes, dtype=np.int64)
+    seen, total = np.zeros(num_nodes, dtype=bool), 0
+    for node in order:
+        direct = children[node]
+        if len(direct) == 0:
+            continue
+        new, inner = [], direct[size[direct] > 0]
+        for child in inner[np.argsort(-place[inner])]:  # those first that may have others below them
+            if not seen[child]:
+                new.append(below[child][~seen[below[child]]])
+                seen[new[-1]] = True
+        below[node] = np.sort(np.concatenate((*new, direct[~seen[direct]])))
+        seen[below[node]] = False
+        size[node] = len(below[node])
+        total += len(below[node])
+        if total > MOST_PAIRS:
             raise ValueError(f"the closure of the hierarchy has too many pairs: expected at most {MOST_PAIRS:,}")
-        found = (found + found @ step).tocsr()
-        found.data[:] = 1
-    found.sort_indices()
-    firsts = np.repeat(np.arange(num_nodes), np.diff(found.indptr))
-    return torch.from_numpy(np.stack((firsts, found.indices.astype(np.int64))))
+    firsts = np.repeat(np.arange(num_nodes), size)
+    return torch.from_numpy(np.stack((firsts, np.concatenate(below).astype(np.int64))))
 
 
 def _check_acyclic(edge_index: Tensor, num_nodes: int) -> None:
