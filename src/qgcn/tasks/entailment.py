@@ -167,6 +167,7 @@ class Entailment(Located[EntailmentConfig]):
     example: ClassVar[str] = "qgcn train entailment --data is-a.csv --edges child-parent --space M10"
     sweep_example: ClassVar[str] = "--data is-a.csv --edges child-parent --models shallow:M10 shallow:M1xH9"
     aim: ClassVar[str] = "so that descendants lie in the cones of their ancestors"
+    pair_order: ClassVar[str] = "The first node of each is the ancestor."
     titles: ClassVar[dict[str, str]] = {"f1": "F1", "roc_auc": "ROC AUC"}
     main_scores: tuple[str, ...] = ("f1", "precision", "recall")
 
