@@ -34,6 +34,12 @@ def test_the_closure_has_every_pair_that_a_path_joins(seed):
     assert find_cycle(edges, nodes) == []
 
 
+def test_a_dense_hierarchy_is_not_too_large_for_its_pairs(monkeypatch):
+    every = torch.triu_indices(40, 40, 1)  # many paths join each pair
+    monkeypatch.setattr(module, "MOST_PAIRS", every.shape[1])
+    assert torch.equal(transitive_closure(every.flip(1), 40), every)
+
+
 def test_depth_is_that_of_the_longest_path():
     edges = torch.tensor([[0, 1, 0, 3], [1, 2, 2, 2]])
     assert depths(edges, 5).tolist() == [0, 1, 2, 0, 0]
@@ -49,6 +55,18 @@ def test_a_cycle_is_found_and_told():
     long = torch.stack((torch.arange(9), (torch.arange(9) + 1) % 9))
     with pytest.raises(ValueError, match=r"0 -> 1 -> 2 -> 3 -> \.\.\. -> 0"):
         transitive_closure(long, 9)
+
+
+@pytest.mark.parametrize(
+    ("edges", "told"),
+    [([[0], [0]], "a cycle of 1 node, 0 -> 0:"), ([[0, 1, 2], [1, 2, 1]], "a cycle of 2 nodes, 1 -> 2 -> 1:")],
+)
+def test_whatever_needs_a_hierarchy_refuses_a_cycle(edges, told):
+    cyclic = torch.tensor(edges)
+    assert find_cycle(cyclic, 3) == sorted(set(edges[0]) & set(edges[1]))
+    for asked in (transitive_closure, depths, split_hierarchy):
+        with pytest.raises(ValueError, match=told):
+            asked(cyclic, 3)
 
 
 def test_too_large_a_closure_is_refused(monkeypatch):
@@ -87,6 +105,14 @@ def test_a_root_of_everything_has_fewer_negatives():
     parts = split_hierarchy(path, 10, val=0.4, test=0.4)
     assert 0 < parts["test_negative"].shape[1] <= 10 * parts["test"].shape[1]
     assert bool((parts["test_negative"][0] > parts["test_negative"][1]).all())
+
+
+def test_a_part_without_negatives_is_refused():
+    path = torch.stack((torch.arange(4), torch.arange(1, 5)))  # implies 0 -> 4, which has no negatives, and others
+    with pytest.raises(ValueError, match="no negatives were found for the implied pairs held out for test, whose ancestors"):
+        split_hierarchy(path, 5, seed=0)
+    parts = split_hierarchy(path, 5, seed=1)
+    assert min(parts[f"{name}_negative"].shape[1] for name in ("val", "test")) > 0
 
 
 def test_shares_and_paths_must_be_enough():

@@ -9,6 +9,7 @@ from cases import batch_of, generator, train
 from qgcn import load_run
 from qgcn.data import read_graph, transitive_closure
 from qgcn.tasks import Config, Entailment
+from qgcn.tasks import entailment as module
 from qgcn.training import Run
 
 
@@ -170,6 +171,7 @@ def test_direction_is_asked_for():
         ([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")], "the graph has a cycle, a -> b -> c -> a: expected a hierarchy"),
         ([("a", "b"), ("b", "a"), ("b", "c"), ("c", "b")], "the graph is undirected, each edge being there in both directions"),
         ([("a", "b"), ("a", "c")], "implies 0 pairs beyond its edges"),
+        ([("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")], "no negatives were found for the implied pairs held out for test"),
     ],
 )
 def test_bad_input_is_told_in_one_line(edges, told):
@@ -183,6 +185,34 @@ def test_self_loops_are_removed_and_told():
     data = graph(edges)
     assert any("1 self-loop removed" in remark for remark in data.remarks)
     assert Entailment.of(data).num_nodes == 121
+
+
+def published(monkeypatch, **settings):
+    """Let the tree be ``wordnet-entailment``; return its split and the settings of a task on it."""
+    split = Entailment.of(graph(), split_seed=7).split
+    monkeypatch.setattr(module, "load_entailment", lambda name, share: split)
+    return split, Config.checked({"task": "entailment", "data": "wordnet-entailment"} | settings)
+
+
+def test_a_published_split_is_taken_as_it_is(monkeypatch):
+    split, config = published(monkeypatch)
+    task = Entailment(graph(), config)
+    assert all(torch.equal(task.split[part], split[part]) for part in split)
+
+
+@pytest.mark.parametrize("changed", [{"edges": "child-parent"}, {"val": 0.1}, {"test": 0.1}])
+def test_settings_that_a_published_split_ignores_are_refused(monkeypatch, changed):
+    _, config = published(monkeypatch, **changed)
+    (name,) = changed
+    with pytest.raises(ValueError, match=f"^{name} has no effect on wordnet-entailment, which has a published split"):
+        Entailment(graph(), config)
+
+
+@pytest.mark.parametrize("other", [tree(depth=3), tree().flip(0), tree(branching=4)])
+def test_a_published_split_of_another_graph_is_refused(monkeypatch, other):
+    _, config = published(monkeypatch)
+    with pytest.raises(ValueError, match="the graph is not wordnet-entailment: its edges are not those of the published split"):
+        Entailment(graph(other), config)
 
 
 @pytest.mark.parametrize(

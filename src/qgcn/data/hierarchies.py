@@ -1,5 +1,6 @@
 """Hierarchies: directed graphs without cycles, the pairs that they imply, and how these are split."""
 
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def _matrix(edges: Ints, num_nodes: int) -> "csr_array":
 
 
 def find_cycle(edge_index: Tensor, num_nodes: int) -> list[int]:
-    """Return the nodes of a cycle in their order, the first not repeated; nothing if there is none.
+    """Return the nodes of a cycle in their order, the first not repeated; nothing if there is none. A self-loop is one.
 
     Args:
         edge_index: Directed edges, shape ``(2, E)``.
@@ -36,7 +37,10 @@ def find_cycle(edge_index: Tensor, num_nodes: int) -> list[int]:
     """
     from scipy.sparse.csgraph import connected_components
 
-    graph = _matrix(edge_index.cpu().numpy(), num_nodes)
+    source, target = edge_index.cpu().numpy()
+    if len(loops := source[source == target]):
+        return [int(loops[0])]
+    graph = _matrix(np.stack((source, target)), num_nodes)
     _, part = connected_components(graph, connection="strong")
     large = np.flatnonzero(np.bincount(part, minlength=num_nodes)[part] > 1)
     if len(large) == 0:
@@ -60,20 +64,37 @@ def transitive_closure(edge_index: Tensor, num_nodes: int) -> Tensor:
     Raises:
         ValueError: There is a cycle, or there are too many pairs.
     """
-    if cycle := find_cycle(edge_index, num_nodes):
-        raise ValueError(f"the graph has a cycle of {len(cycle)} nodes, {_path(cycle)}: expected a hierarchy, which has none")
-    step = _matrix(edge_index.cpu().numpy(), num_nodes).astype(np.int32)
-    found, reached = step, 0
-    while found.nnz > reached:
-        reached = found.nnz
-        work = int(np.bincount(found.indices, minlength=num_nodes) @ np.diff(step.indptr))
-        if max(work, reached) > MOST_PAIRS:
+    _check_acyclic(edge_index, num_nodes)
+    graph = _matrix(edge_index.cpu().numpy(), num_nodes)
+    children = np.split(graph.indices, graph.indptr[1:-1])
+    order = list(TopologicalSorter(dict(enumerate(each.tolist() for each in children))).static_order())  # children first
+    place = np.empty(num_nodes, dtype=np.int64)
+    place[order] = np.arange(num_nodes)
+    below, size = [each[:0] for each in children], np.zeros(num_nodes, dtype=np.int64)
+    seen, total = np.zeros(num_nodes, dtype=bool), 0
+    for node in order:
+        direct = children[node]
+        if len(direct) == 0:
+            continue
+        new, inner = [], direct[size[direct] > 0]
+        for child in inner[np.argsort(-place[inner])]:  # those first that may have others below them
+            if not seen[child]:
+                new.append(below[child][~seen[below[child]]])
+                seen[new[-1]] = True
+        below[node] = np.sort(np.concatenate((*new, direct[~seen[direct]])))
+        seen[below[node]] = False
+        size[node] = len(below[node])
+        total += len(below[node])
+        if total > MOST_PAIRS:
             raise ValueError(f"the closure of the hierarchy has too many pairs: expected at most {MOST_PAIRS:,}")
-        found = (found + found @ step).tocsr()
-        found.data[:] = 1
-    found.sort_indices()
-    firsts = np.repeat(np.arange(num_nodes), np.diff(found.indptr))
-    return torch.from_numpy(np.stack((firsts, found.indices.astype(np.int64))))
+    firsts = np.repeat(np.arange(num_nodes), size)
+    return torch.from_numpy(np.stack((firsts, np.concatenate(below).astype(np.int64))))
+
+
+def _check_acyclic(edge_index: Tensor, num_nodes: int) -> None:
+    if cycle := find_cycle(edge_index, num_nodes):
+        size = f"{len(cycle)} node" + "s" * (len(cycle) > 1)
+        raise ValueError(f"the graph has a cycle of {size}, {_path(cycle)}: expected a hierarchy, which has none")
 
 
 def _path(nodes: list[int]) -> str:
@@ -93,7 +114,11 @@ def depths(edge_index: Tensor, num_nodes: int) -> Tensor:
     Args:
         edge_index: Edges of a graph without cycles, from parent to child, shape ``(2, E)``.
         num_nodes: Number of nodes.
+
+    Raises:
+        ValueError: There is a cycle.
     """
+    _check_acyclic(edge_index, num_nodes)
     depth = torch.zeros(num_nodes, dtype=torch.long)
     above, below = edge_index.cpu()
     while True:
@@ -131,7 +156,8 @@ def split_hierarchy(
         ``train``, ``val``, ``test``, ``val_negative`` and ``test_negative``, ordered pairs of shape ``(2, P)``.
 
     Raises:
-        ValueError: The shares are more than there is; there is a cycle; too few pairs are implied.
+        ValueError: The shares are more than there is; there is a cycle; too few pairs are implied, or so many that
+            no negatives are left.
     """
     if min(share, val, test) < 0 or val * test == 0 or share + val + test > 1:
         raise ValueError(f"share, val and test must be shares of one whole, got {share}, {val} and {test}")
@@ -148,7 +174,14 @@ def split_hierarchy(
     first, second, third = (implied[:, order[a:b]] for a, b in zip((0, *ends), ends, strict=False))
     keys = (closure[0] * num_nodes + closure[1]).numpy()
     parts = {"train": torch.cat((edge_index.cpu(), third), dim=1), "val": first, "test": second}
-    return parts | {f"{name}_negative": _negatives(parts[name], keys, num_nodes, negatives, rng) for name in ("val", "test")}
+    for name in ("val", "test"):
+        parts[f"{name}_negative"] = drawn = _negatives(parts[name], keys, num_nodes, negatives, rng)
+        if drawn.shape[1] == 0:
+            raise ValueError(
+                f"no negatives were found for the implied pairs held out for {name}, whose ancestors are above nearly all "
+                "nodes and whose descendants are below: expected a wider hierarchy"
+            )
+    return parts
 
 
 def _negatives(pairs: Tensor, implied: Ints, num_nodes: int, count: int, rng: np.random.Generator) -> Tensor:

@@ -23,7 +23,7 @@ from qgcn.tasks.arrow_scores import (
     yardstick_scores,
 )
 from qgcn.tasks.config import Config
-from qgcn.tasks.inputs import check_one_way, check_part
+from qgcn.tasks.inputs import check_one_way, check_part, check_unchanged
 from qgcn.tasks.insights import Column, Listing, Quality, auc_by_degree
 from qgcn.tasks.link_batches import ArrowBatching
 from qgcn.tasks.predictor import Predictor
@@ -140,9 +140,7 @@ class DirectedLinks(ArrowBatching, Task[DirectedLinkConfig]):
         check_one_way(data, "qgcn train links takes both")
         published = load_directed_split(config.data, config.fold)
         if published is not None:
-            for name in ("val", "test", "reverses"):
-                if getattr(config, name) != type(config).model_fields[name].default:
-                    raise ValueError(f"{name} has no effect on {config.data}, which has published splits: choose one by fold")
+            check_unchanged(config, ("val", "test", "reverses"), "which has published splits: choose one by fold")
             split = torch.cat([published[part] for part in ("train", "val", "test")], dim=1).to(edges.device)
             if bool(one_way(split.flip(0), edges, nodes).any()):
                 raise ValueError(f"the graph is not {config.data}: it lacks edges of the published split; give it another name")

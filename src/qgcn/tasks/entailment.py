@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from qgcn import metrics
-from qgcn.data import depths, find_cycle, load_entailment, split_hierarchy, transitive_closure
+from qgcn.data import depths, find_cycle, load_entailment, one_way, split_hierarchy, transitive_closure
 from qgcn.embedding import node_ids_of
 from qgcn.kernels.cones import among, entailed
 from qgcn.manifolds import Space, parse_space, spacetimes_of_dimension
@@ -18,7 +18,7 @@ from qgcn.models import Encoder
 from qgcn.nn import Adjacency, Cone, SparseMatrix, cone
 from qgcn.tasks.config import Config
 from qgcn.tasks.decisions import best_f1, decided
-from qgcn.tasks.inputs import check_part
+from qgcn.tasks.inputs import check_part, check_unchanged
 from qgcn.tasks.insights import Column, Group, Quality
 from qgcn.tasks.located import Located
 from qgcn.tasks.predictor import PairPredictor, Predictor
@@ -167,6 +167,7 @@ class Entailment(Located[EntailmentConfig]):
     example: ClassVar[str] = "qgcn train entailment --data is-a.csv --edges child-parent --space M10"
     sweep_example: ClassVar[str] = "--data is-a.csv --edges child-parent --models shallow:M10 shallow:M1xH9"
     aim: ClassVar[str] = "so that descendants lie in the cones of their ancestors"
+    pair_order: ClassVar[str] = "The first node of each is the ancestor."
     titles: ClassVar[dict[str, str]] = {"f1": "F1", "roc_auc": "ROC AUC"}
     main_scores: tuple[str, ...] = ("f1", "precision", "recall")
 
@@ -208,6 +209,10 @@ class Entailment(Located[EntailmentConfig]):
         edges, nodes = cls.oriented(data, config), int(data.num_nodes or 0)
         published = load_entailment(config.data, config.share)
         if published is not None:
+            check_unchanged(config, ("edges", "val", "test"), "which has a published split: only share can be chosen")
+            known = published["train"].to(edges.device)
+            if int(known.max()) >= nodes or bool(one_way(edges.flip(0), known, nodes).any()):
+                raise ValueError(f"the graph is not {config.data}: its edges are not those of the published split; rename it")
             return published
         form = {"share": config.share, "val": config.val, "test": config.test, "seed": config.split_seed}
         return split_hierarchy(edges, nodes, **form)  # type: ignore[arg-type]

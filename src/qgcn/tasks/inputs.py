@@ -13,7 +13,9 @@ from qgcn.tasks.features import laid_out
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-__all__ = ["Inputs", "check_one_way", "check_part"]
+    from qgcn.tasks.config import Config
+
+__all__ = ["Inputs", "check_one_way", "check_part", "check_unchanged"]
 
 
 def check_one_way(data: "Data", advice: str) -> None:
@@ -23,6 +25,13 @@ def check_one_way(data: "Data", advice: str) -> None:
         raise ValueError(
             f"the graph is undirected, each edge being there in both directions: expected edges that lead one way; {advice}"
         )
+
+
+def check_unchanged(config: "Config", names: tuple[str, ...], why: str) -> None:
+    """Raise ``ValueError`` if one of these settings, which have no effect, is not the default."""
+    for name in names:
+        if getattr(config, name) != type(config).model_fields[name].default:
+            raise ValueError(f"{name} has no effect on {config.data}, {why}")
 
 
 def check_part(split: Mapping[str, Tensor], name: str, dtype: torch.dtype, shape: tuple[int | None, ...]) -> None:

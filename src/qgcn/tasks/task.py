@@ -95,6 +95,8 @@ class Task(Blendable, MiniBatching, ABC, Generic[ConfigT]):
     """Data and models of another one, a search of settings."""
     aim: ClassVar[str] = ""
     """Purpose of the points that a model learns, as the end of a sentence: "so that ..."."""
+    pair_order: ClassVar[str] = "Each leads from the first node to the second."
+    """Sentence on what the two nodes of a pair are, where direction matters."""
     titles: ClassVar[dict[str, str]] = {}
     """Names of scores as they are shown, where they are not those of the results."""
     curve_title: ClassVar[str] = ""

@@ -113,6 +113,11 @@ def test_among_finds_the_seconds_of_the_firsts(path):
     assert not bool(nothing.any())
 
 
+def test_among_asks_no_device_how_much_there_is():
+    nodes, seconds, asked = (torch.empty(size, dtype=torch.long, device="meta") for size in (7, 6, 9))
+    assert among(nodes, seconds, asked, asked.expand(2, -1)).shape == (2, 9)  # what has no values can be asked for none
+
+
 @pytest.mark.parametrize("path", ["native", "eager"])
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 8, 9, 200])
 def test_among_finds_the_seconds_of_lists_of_every_length(most, path):

@@ -123,6 +123,21 @@ def test_calibration_is_told_as_the_results_have_it(blended):
     assert (f"with a temperature of {temperature:.2f}," in listing.about) is not blended
 
 
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("links", ""),
+        ("directed-reconstruction", "Each leads from the first node to the second. "),
+        ("entailment", "The first node of each is the ancestor. "),  # although edges lead from child to parent
+    ],
+)
+def test_pairs_are_told_with_the_order_of_their_nodes(task, told):
+    tree = torch.tensor([list(range(1, 31)), [(k - 1) // 2 for k in range(1, 31)]])
+    form = {"edges": "child-parent"} if task == "entailment" else {}
+    run = train(task, Data(edge_index=tree, num_nodes=31), space="E3" if task == "links" else "M3", **form)
+    assert f"most probable. {told}The probability is" in listings_of(run, 0)[0].about
+
+
 @pytest.mark.parametrize(("task", "space", "shares"), [("links", "Q3,2", {50}), ("entailment", "M3", set(range(9, 20)))])
 def test_probabilities_are_told_with_the_share_of_links_that_they_were_fitted_to(task, space, shares):
     tree = torch.tensor([[(k - 1) // 2 for k in range(1, 31)], list(range(1, 31))])

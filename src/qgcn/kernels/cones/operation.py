@@ -91,11 +91,11 @@ def among(begin: Tensor, seconds: Tensor, first: Tensor, second: Tensor) -> Tens
     if len(seconds) == 0:
         return torch.zeros_like(second, dtype=torch.bool)
     nodes = len(begin) - 1
-    keys = torch.arange(nodes, device=begin.device).repeat_interleave(begin.diff()) * nodes + seconds
+    firsts = torch.arange(nodes, device=begin.device).repeat_interleave(begin.diff(), output_size=len(seconds))
+    keys = firsts * nodes + seconds
     order = first.argsort()  # so that searches next to each other read what is next to each other
     wanted = (first * nodes + second)[:, order]
-    place = torch.searchsorted(keys, wanted)
-    found = keys[place.minimum(torch.tensor(len(keys) - 1, device=keys.device))] == wanted
+    found = keys[torch.searchsorted(keys[:-1], wanted)] == wanted  # the last one, if all are smaller
     out = torch.empty_like(found)
     out[:, order] = found
     return out

@@ -63,7 +63,7 @@ def listings_of(
 def _missing_links(run: Run, shown: int, rows: int, progress: Progress) -> Listing:
     several = run.task.num_nodes**2 * len(run.seeds) <= MOST_PAIRS
     table = run.missing_links(rows, seed=None if several else shown, progress=progress)
-    way = "Each leads from the first node to the second. " if run.task.directed else ""
+    way = f"{run.task.pair_order} " if run.task.directed else ""
     return Listing(
         "missing-links",
         "Links most probably missing",
