@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import oracle
-from cases import _boosted_frame, awkward_pairs, points_at_radius
+from cases import _boosted_frame, awkward_pairs, generator, points_at_radius
 from qgcn import geometry
 from qgcn.geometry.chord import chord, separation
+from qgcn.kernels import use_backend
 from tolerance import DTYPES
 
 BETA = -0.7
@@ -101,6 +102,42 @@ def test_gradients_of_the_distance_are_exact_far_out(s, t, dtype):
             slope = oracle.mp.fsum(p * q for p, q in zip(found, w, strict=True))
             size = sum(abs(p * q) for p, q in zip(found, w, strict=True)) + oracle.mp.sqrt(abs(oracle.inner(w, w, t)))
             assert abs(slope - exact) < slack(radius, dtype) * size, (radius, apart)
+
+
+def outwards(x, t, B):
+    """Return the tangent vector of length ``sqrt B`` that points away from the origin, in 50 digits."""
+    time, space = oracle.length(x[:t]), oracle.length(x[t:])
+    return oracle.scale(space / time, x[:t]) + oracle.scale(time / space, x[t:])
+
+
+@pytest.mark.parametrize("path", ["native", "eager"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("s", "t"), [(1, 1), (15, 1), (7, 3), (3, 7), (1, 2)])
+def test_the_slope_outwards_is_exact_far_out(s, t, dtype, path):
+    """At both points. Tangent vectors that point outwards are long: what is left of the residual along them is short."""
+    for radius, apart, aside in itertools.product((2.0, 5.0, 8.0, 10.0), (1e-2, 0.3, 2.0), (0.0, 0.3, 0.6)):
+        time, space = (torch.randn(8, 2, n, generator=generator(1), dtype=torch.float64) for n in (t, s))
+        (n, m), (time_aside, space_aside) = (
+            [each[:, i] / each[:, i].norm(dim=-1, keepdim=True) for each in (time, space)] for i in (0, 1)
+        )
+        x = torch.cat((math.cosh(radius) * n, math.sinh(radius) * m), dim=-1)
+        v = math.sqrt(1 - aside**2) * torch.cat((math.sinh(radius) * n, math.cosh(radius) * m), dim=-1)
+        turn = space_aside - (space_aside * m).sum(-1, keepdim=True) * m if s > 1 else torch.zeros_like(m)
+        wheel = time_aside - (time_aside * n).sum(-1, keepdim=True) * n if t > 1 else torch.zeros_like(n)
+        v = v + aside * torch.cat((wheel / 2, turn), dim=-1)
+        y = geometry.expmap(x, apart * v, beta=-1.0, time_dim=t)
+        form = {"beta": BETA, "time_dim": t}
+        x, y = (geometry.project(math.sqrt(-BETA) * each.to(dtype), **form).requires_grad_() for each in (x, y))
+        with use_backend(path):
+            found = torch.autograd.grad(geometry.dist(x, y, **form).sum(), (x, y))
+        a, b, B = truths(x.detach(), y.detach(), t, dtype)
+        for here, there, gradient in ((a, b, found[0]), (b, a, found[1])):
+            for one, two, row in zip(here, there, oracle.vectors(gradient), strict=True):
+                w = outwards(one, t, B)
+                c = -oracle.inner(one, two, t) / B
+                exact = -oracle.inner(w, two, t) / oracle.mp.sqrt(B) / oracle.mp.sqrt(abs(c * c - 1)) * (1 if c > 1 else -1)
+                slope = oracle.mp.fsum(p * q for p, q in zip(row, w, strict=True))
+                assert abs(slope - exact) < slack(radius + apart, dtype), (radius, apart, aside)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -283,6 +283,15 @@ def test_features_of_edges_count_and_receive_gradients(layer):
         conv_of(layer)(x, EDGES, edge_attr=attr)
 
 
+@every_layer
+def test_features_of_edges_have_one_row_for_each(layer):
+    conv, x, attr = conv_of(layer, edge_dim=1), features(), features(6, 1, seed=1)
+    close(conv(x, EDGES, edge_attr=attr.squeeze(-1)), conv(x, EDGES, edge_attr=attr), 0)
+    for given in (attr[:5], attr[0], features(6, 2), attr.unsqueeze(0)):
+        with pytest.raises(ValueError, match=r"edge_attr must have shape \(6, 1\), got \("):
+            conv(x, EDGES, edge_attr=given)
+
+
 def conv_without_edges(conv, layer):
     plain = conv_of(layer)
     state = {key: value[:2] if key == "score" else value for key, value in conv.state_dict().items() if "edge" not in key}

@@ -80,3 +80,5 @@ def test_apart_or_zero_drops_what_rounding_alone_can_make(dtype):
     difference = torch.tensor([0.0, rounding / 4, -rounding / 4, 1e-2, -1e-2, 3.0], dtype=dtype)
     assert numerics.apart_or_zero(difference, 1.0).tolist() == [0.0, 0.0, 0.0, *difference[3:].tolist()]
     assert numerics.apart_or_zero(difference, torch.tensor(1e9, dtype=dtype))[1:3].tolist() == [0.0, 0.0]
+    bound = torch.tensor([8 * rounding, 16 * rounding], dtype=dtype)
+    assert numerics.apart_or_zero(bound, 1.0).tolist() == [0.0, bound[1].item()]

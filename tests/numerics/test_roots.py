@@ -72,6 +72,15 @@ def test_cosh_sinhc_root_has_derivatives_of_every_order():
     assert torch.autograd.gradgradcheck(numerics.cosh_sinhc_root, z)
 
 
+@pytest.mark.parametrize("function", [numerics.circle_root, numerics.cosh_sinhc_root])
+def test_slopes_are_the_same_where_second_derivatives_are_wanted(function):
+    """They are computed in another way then, which ``gradgradcheck`` compares with its own slope alone."""
+    z = torch.tensor([-30.0, -4.1, -3.9, -0.5, -1e-4, 0.0], dtype=torch.float64, requires_grad=True)
+    for value in function(z):
+        slopes = [torch.autograd.grad(value.sum(), z, retain_graph=True, create_graph=create)[0] for create in (False, True)]
+        torch.testing.assert_close(*slopes, rtol=1e-13, atol=1e-13)
+
+
 @pytest.mark.parametrize("function", [numerics.cosh_root, numerics.sinhc_root])
 def test_slopes_are_the_same_under_vmap(function):
     z = torch.tensor([-8.0, -0.3, 0.2, 5.0], dtype=torch.float64, requires_grad=True)

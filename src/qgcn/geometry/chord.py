@@ -27,6 +27,13 @@ and likewise for the time part with the difference of *its* squares. Only coordi
 rounds relative to how far the points are apart, not to how far out they are. The length of a time part counts relative to
 itself only: a point that has drifted off the manifold is read as what its space part and the direction of its time part say.
 
+Far out, what was taken off along the sum of the points is by far the largest part of their difference, and its rounding is as
+large as what is left in that direction. The gradient needs that: it is the slope outwards. But what must be left is known,
+
+.. math:: \bigl(s - s' - \tfrac{r-r'}{r+r'}(s+s')\bigr)\cdot(s+s') = \tfrac{r-r'}{r+r'}\,|\beta|\,(4 + q_0)
+
+with the square :math:`q_0` that the chord has without the angle. The residual is corrected accordingly; its time part, too.
+
 If one point is much further out, it is first brought near the other by the power of two nearest to :math:`\lambda`, which does
 not round.
 """
@@ -206,25 +213,35 @@ def _separate(x: Tensor, y: Tensor, size: Tensor, time_dim: int, *, whole: bool 
     residual, sums = torch.addcmul(x, scale, y, value=-1), torch.addcmul(x, scale, y)
     products = residual * sums
     rise = torch.addcmul(products[..., time_dim:].sum(-1, keepdim=True), size, 1 - factor.square()) / total  # r - factor r'
+    taken = sums.clone() if whole else sums
     if time_dim == 1:
-        residual.sub_(sums.mul_(rise / total))
+        residual.sub_(taken.mul_(rise / total))
         residual[..., :1].fill_(0)  # of one time coordinate nothing is left
     else:
-        sums[..., time_dim:].mul_(rise / total)
-        sums[..., :time_dim].mul_(products[..., :time_dim].sum(-1, keepdim=True) / total.square())
-        residual.sub_(sums)
-    gap, middle = torch.where(factor == 1, rise, length - other), total / (2 * factor)
+        early = products[..., :time_dim].sum(-1, keepdim=True)
+        taken[..., time_dim:].mul_(rise / total)
+        taken[..., :time_dim].mul_(early / total.square())
+        residual.sub_(taken)
+    gap, middle, product = torch.where(factor == 1, rise, length - other), total / (2 * factor), length * other
     # symmetric to the last bit: the other way around everything is multiplied by powers of two
     weight, squares = middle.square() / size, residual * residual if whole else residual.mul_(residual)
-    value = torch.addcmul(gap.square(), weight, squares[..., time_dim:].sum(-1, keepdim=True))
+    ahead = torch.addcmul(gap.square(), weight, squares[..., time_dim:].sum(-1, keepdim=True))
+    value = ahead
     if time_dim > 1:
-        value = difference_or_zero(value, weight * squares[..., :time_dim].sum(-1, keepdim=True))
-    value = value / (length * other)
-    return (
-        (value, settled(residual), scale.sign(), middle / length, gap / length, length / other)
-        if whole
-        else (value, *[scale] * 5)
-    )
+        angle = squares[..., :time_dim].sum(-1, keepdim=True)
+        value = difference_or_zero(ahead, weight * angle)
+    value = value / product
+    if not whole:
+        return value, *[scale] * 5
+    again = residual * sums  # rounding has left as much along the sums as there is to be
+    along = rise / total * size * ((1 + factor).square() + factor * (ahead / product)) - size * (1 - factor.square())
+    missing = (along - again[..., time_dim:].sum(-1, keepdim=True)) / total.square()
+    residual[..., time_dim:].add_(sums[..., time_dim:] * missing)
+    if time_dim > 1:
+        share = angle / (4 * factor * product)
+        missing = (early * share - again[..., :time_dim].sum(-1, keepdim=True)) / (total.square() * (1 - share))
+        residual[..., :time_dim].add_(sums[..., :time_dim] * missing)
+    return value, settled(residual), scale.sign(), middle / length, gap / length, length / other
 
 
 def _reach(x: Tensor, y: Tensor, time_dim: int) -> tuple[Tensor, Tensor, Tensor]:

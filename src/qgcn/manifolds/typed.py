@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     class Manifold(nn.Module):
         """Signatures of what the spaces inherit from geoopt; nothing of it runs."""
 
+        __getattr__: None  # type: ignore[assignment, misc]  # PyTorch's takes every name
         ndim: int
         reversible: bool
         __scaling__: ScalingStorage

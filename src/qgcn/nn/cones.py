@@ -200,7 +200,7 @@ class ShadowCone(Cone):
 
 def _beta(space: Space, like: Tensor) -> Tensor:
     """Return beta of a hyperbolic space, in the type of points."""
-    beta: Tensor = space.beta  # type: ignore[assignment]
+    beta: Tensor = space.beta  # type: ignore[attr-defined]
     return beta.to(like)
 
 

@@ -152,7 +152,8 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
             x: Points, or a pair of those of the sources and of the targets.
             edge_index: The graph.
             edge_weight: Weights of an ``edge_index``; gradients flow to them.
-            edge_attr: Features of the edges, in the order of ``edge_index``.
+            edge_attr: Features of the edges, in the order of ``edge_index``, or of the entries of a sparse matrix; a single one
+                also of shape ``(E,)``.
             size: Numbers of sources and targets, if ``x`` does not say them.
         """
         u: Any
@@ -294,9 +295,10 @@ class QGCNConv(MessagePassing):  # type: ignore[misc]
         """Form messages and add them up, by PyG's ``propagate``."""
         v, targets, same = ends.v, ends.sizes.targets, ends.sizes.same
         messages = edges.messages(*(edges.coefficients if self.attention is None else edges.weights)(v.dtype))
-        features = (
-            None if edge_attr is None or self.linear_edge is None else messages.of(self.linear_edge(edge_attr).to(v.dtype))
-        )
+        features = None
+        if edge_attr is not None and self.linear_edge is not None:
+            given = edges.checked(edge_attr, self.linear_edge.in_features)
+            features = messages.of(self.linear_edge(given).to(v.dtype))
         if not same and edges.self_loops and ends.own is not None:
             v = torch.cat((v, ends.own), dim=-2)  # whose loops begin there
         index, weight = messages.index, messages.weight.unsqueeze(-1)

@@ -84,6 +84,17 @@ class Edges:
         """Return the weights of the edges and of the loops, not normalised."""
         return replace(self, aggregation="sum").coefficients(dtype)
 
+    def checked(self, features: Tensor, size: int) -> Tensor:
+        """Return features of the edges as they were given, shape ``(E, size)``; a single one may have shape ``(E,)``.
+
+        Raises:
+            ValueError: They have another shape.
+        """
+        rows = features.unsqueeze(-1) if features.ndim == 1 else features
+        if rows.shape != (self.index.shape[1], size):
+            raise ValueError(f"edge_attr must have shape ({self.index.shape[1]}, {size}), got {tuple(features.shape)}")
+        return rows
+
     def messages(self, of_edges: Tensor, of_loops: Tensor | None) -> "Messages":
         """List edges and loops as PyTorch Geometric's layers do: edges that are no loops first, then the loop of each node.
 

@@ -122,6 +122,19 @@ def _separate_kernel(
     tl.store(value_ptr + rows, value, mask=inside)
     tl.store(side_ptr + rows, side, mask=inside)
     if WHOLE:
+        if TIME < D:  # along the sums, rounding is as large as what is left
+            again = residual * sums
+            square = total * total
+            along = _over(rise, total) * size * ((1.0 + factor) * (1.0 + factor) + factor * ahead)
+            along = along - size * (1.0 - factor * factor) - tl.sum(tl.where(early, 0.0, again), axis=1, keep_dims=True)
+            lift = _over(along, square)
+            if TIME == 1:
+                residual = tl.where(early, 0.0, residual + lift * sums)
+            else:
+                share = _over(tl.sum(tl.where(early, squares, 0.0), axis=1, keep_dims=True), 4.0 * factor * length * other)
+                before = tl.sum(tl.where(early, products, 0.0), axis=1, keep_dims=True)
+                turned = before * share - tl.sum(tl.where(early, again, 0.0), axis=1, keep_dims=True)
+                residual = residual + tl.where(early, _over(turned, square * (1.0 - share)), lift) * sums
         tl.store(residual_ptr + at, residual, mask=there)
         tl.store(lever_ptr + rows, lever, mask=inside)
         tl.store(drop_ptr + rows, drop, mask=inside)

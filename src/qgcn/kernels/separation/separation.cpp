@@ -152,6 +152,7 @@ INLINE void separate_some(const Space<T>& in, const T* x, const T* y, int64_t pa
     }
     const Vec<T> rise = (late + in.size * (1 - factor * factor)) / total;
     const Vec<T> slope = rise / total, turn = early / (total * total);
+    const Vec<T> before = early;
     early = late = Vec<T>{};
     for (int k = 0; k < time; ++k) {
         mine[k] = time == 1 && dim > 1 ? Vec<T>{} : mine[k] - turn * theirs[k];
@@ -169,6 +170,15 @@ INLINE void separate_some(const Space<T>& in, const T* x, const T* y, int64_t pa
     put<T>(value, pairs, to.value);
     put<T>(side, pairs, to.side);
     if (to.residual == nullptr) return;
+    if (time < dim) {  // along the sums, rounding is as large as what is left
+        Vec<T> turned{}, risen{};
+        for (int k = 0; k < dim; ++k) (k < time ? turned : risen) += mine[k] * theirs[k];
+        const Vec<T> square = total * total, share = early / (4 * factor * length * other);
+        const Vec<T> along = slope * in.size * ((1 + factor) * (1 + factor) + factor * ahead) - in.size * (1 - factor * factor);
+        const Vec<T> lift = (along - risen) / square;
+        const Vec<T> twist = time > 1 ? (before * share - turned) / (square * (1 - share)) : Vec<T>{};
+        for (int k = 0; k < dim; ++k) mine[k] += (k < time ? twist : lift) * theirs[k];
+    }
     put<T>(lever, pairs, to.lever);
     put<T>(drop, pairs, to.drop);
     put<T>(length / other, pairs, to.ratio);
