@@ -27,6 +27,19 @@ def test_no_threshold_is_better(seed, rounded):
     assert float(decided(positive, negative, bar)["f1"]) == pytest.approx(float(best))
 
 
+@pytest.mark.parametrize(
+    ("positive", "negative", "expected"),
+    [
+        ([5.0, 4.0], [2.0, 0.0], 3.0),
+        ([5.0, 4.0], [], 4.0),  # nothing is below
+        ([1.0], [1.0 - 2**-24], 1.0),  # neighbouring floats
+        ([5.0, 4.0], [-torch.inf], 4.0),
+    ],
+)
+def test_the_threshold_is_half_way_to_the_next_score(positive, negative, expected):
+    assert float(best_f1(torch.tensor(positive), torch.tensor(negative))[1]) == expected
+
+
 def test_by_hand():
     found = decided(torch.tensor([3.0, 2.0, 0.0]), torch.tensor([2.5, -1.0]), torch.tensor(2.0))
     assert {name: round(float(value), 4) for name, value in found.items()} == {

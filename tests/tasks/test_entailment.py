@@ -137,8 +137,8 @@ def test_the_threshold_is_that_of_validation():
     known = task.targets("val")[0].shape[1]
     assert torch.equal(pairs[:, :known], task.targets("val")[0])
     logits = torch.full((pairs.shape[1],), -1.0)
-    logits[:val] = 1.0  # on validation, what is above 1 is right
-    logits[known : known + test] = 0.5  # all test pairs rank first, but below that threshold
+    logits[:val] = 1.0  # on validation, what is above 0 is right
+    logits[known : known + test] = -0.5  # all test pairs rank first, but below that threshold
     scores = task.score(logits, "test", None)
     assert scores["roc_auc"] == 1
     assert scores["f1"] == 0
