@@ -374,14 +374,16 @@ def reading_table() -> str:
 def scale_table() -> str:
     """Return seconds and memory of an epoch by number of nodes, with the slope of time between two of them."""
     lines, rows = _measured("scale"), []
-    for way in dict.fromkeys(each["way"] for each in lines):
+    for way, device in dict.fromkeys((each["way"], each.get("device")) for each in lines):
         before: Line | None = None
-        for each in sorted((each for each in lines if each["way"] == way), key=lambda each: each["nodes"]):
+        found = (each for each in lines if (each["way"], each.get("device")) == (way, device))
+        for each in sorted(found, key=lambda each: each["nodes"]):
             slope = ""
             if before is not None:
                 slope = f"{log(each['epoch_seconds'] / before['epoch_seconds']) / log(each['nodes'] / before['nodes']):.2f}"
             part = "" if each["steps_measured"] >= each["steps_of_epoch"] else " *"
-            rows.append([way, f"{each['nodes']:,}", f"{each['epoch_seconds']:.3g}{part}", slope, f"{each['peak_gb']:.2f}"])
+            name = way if device is None else f"{way}, {device}"
+            rows.append([name, f"{each['nodes']:,}", f"{each['epoch_seconds']:.3g}{part}", slope, f"{each['peak_gb']:.2f}"])
             before = each
     return markdown(["task, way", "nodes", "seconds of an epoch", "slope", "GB"], rows)
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 import typer
 
-from qgcn.cli import launching
+from qgcn.cli import _fail, launching
 from qgcn.cli.launching import launch
 from qgcn.files import load_tensors
 from qgcn.training import load_run
@@ -272,6 +272,44 @@ def test_several_machines_need_to_know_each_other(monkeypatch):
     launch(1, 1)
     with pytest.raises(ValueError, match="8 processes were started, but devices and nodes ask for 2"):
         launch(2, 1)
+
+
+def test_far_more_processes_than_cores_are_refused(monkeypatch):
+    for name in ("LOCAL_RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(subprocess, "Popen", lambda *_given, **_more: pytest.fail("a process was started"))
+    with pytest.raises(ValueError, match="devices must be at most 8 on a machine of 2 cores, got 100"):
+        launch(100, 1)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 16)
+    with pytest.raises(ValueError, match="devices must be at most 16 on a machine of 2 cores, got 17"):
+        launch(17, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--batchsize", "3"), "qgcn: No such option: --batchsize"),
+        (("--devices", "3"), "qgcn: 2 processes were started, but devices and nodes ask for 3"),
+    ],
+)
+def test_what_all_processes_find_is_said_once(here, words, said):
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "qgcn")
+    process = start(here, "train", "classification", *MINI, *words, "--out", "run", program=torchrun)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode != 0
+    assert err.count("qgcn: ") == err.count(said) == 1
+    assert not (here / "run").exists()
+
+
+def test_what_one_process_finds_is_said_by_it(monkeypatch, capsys):
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for own in (False, True):
+        with pytest.raises(SystemExit):
+            _fail("out of memory", own=own)
+        assert capsys.readouterr().err == "qgcn: out of memory\n" * own
 
 
 @pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (-1, -1)])

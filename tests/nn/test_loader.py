@@ -102,6 +102,12 @@ def test_edges_between_nodes_that_are_not_there_are_refused(edge):
         NeighborLoader(data, [1, 1], batch_size=3)
 
 
+def test_more_edges_than_32_bits_count_are_refused():
+    edges = torch.zeros(2, 1, dtype=torch.long).expand(2, 2**31)  # in no memory
+    with pytest.raises(ValueError, match=r"fewer than 2\^31 nodes and edges, got 1 and 2147483648"):
+        NeighborLoader(Data(edge_index=edges, num_nodes=1), [1])
+
+
 def test_batches_begin_at_one_that_is_there():
     loader = NeighborLoader(Data(edge_index=torch.tensor([[0], [1]]), num_nodes=3), [1], batch_size=2)
     assert len(list(loader.batches(1))) == 1

@@ -59,6 +59,8 @@ def test_blocks_say_what_is_drawn_from_each_and_hold_enough_for_it():
     )
     few = problem(Reconstruction, ring, blocks=3, negatives="32", **options)
     assert few.remarks()[-1] == "3 blocks of nodes: 32 negatives are drawn from each of two blocks each step"
+    with pytest.raises(ValueError, match=r"^blocks: input should be less than or equal to 256, got 257$"):
+        problem(Reconstruction, ring, blocks=257, **options)
     with pytest.raises(ValueError, match=r"^blocks must be at most 3, as each needs 32 of the 100 nodes, got 4$"):
         problem(Reconstruction, ring, blocks=4, **options)
     with pytest.raises(ValueError, match=r"^blocks must be at most 1, as each needs 32 of the 24 nodes, got 24$"):

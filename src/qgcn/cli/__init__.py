@@ -83,10 +83,10 @@ def _run(arguments: list[str] | None) -> NoReturn:
         _fail(str(error))
     except Exception as error:
         if _is_out_of_memory(error):
-            _fail("out of memory: try a smaller space or model, --no-batch-seeds, or another device")
+            _fail("out of memory: try a smaller space or model, --no-batch-seeds, or another device", own=True)
         from qgcn.cli.bugs import describe
 
-        _fail(describe(error), BUG)
+        _fail(describe(error), BUG, own=True)
     sys.exit(status or 0)
 
 
@@ -104,10 +104,12 @@ def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or "can't allocate" in str(error)
 
 
-def _fail(message: str, code: int = INVALID) -> NoReturn:
+def _fail(message: str, code: int = INVALID, *, own: bool = False) -> NoReturn:
+    """End with a message; of the processes of a machine the first one says it for all, unless the trouble is one's own."""
     from qgcn.cli.escapes import escaped, shortened
 
     line = shortened(escaped(" ".join(message.split())))
-    if line:  # without arguments the help is shown, and nothing is left to say
+    first = os.environ.get("LOCAL_RANK", "0") == "0" or os.environ.get("WORLD_SIZE", "1") == "1"
+    if line and (first or own):  # without arguments the help is shown, and nothing is left to say
         print(f"qgcn: {line}", file=sys.stderr)
     sys.exit(code)

@@ -10,6 +10,7 @@ import time
 from types import FrameType
 from typing import NoReturn
 
+import torch
 import typer
 
 from qgcn.training.processes import Place
@@ -19,6 +20,8 @@ __all__ = ["DEVICES", "NODES", "launch"]
 DEVICES = "Processes on this machine that train together, one for each GPU (default: 1)."
 NODES = "Machines that train together; the command is started on each of them (default: 1)."
 
+_ANYWHERE = 8
+"""Processes that are started on any machine, however few cores it has."""
 _WAIT = 0.1
 """Seconds between two looks at the processes."""
 _GRACE = 30.0
@@ -39,8 +42,8 @@ def launch(devices: int, nodes: int) -> None:
         nodes: Number of machines.
 
     Raises:
-        ValueError: A number is below 1, or not that of the processes that were started; the environment does not say what
-            several machines need; or a process cannot be started, or has died.
+        ValueError: A number is below 1, more than the machine has cores and GPUs for, or not that of the processes that were
+            started; the environment does not say what several machines need; or a process cannot be started, or has died.
     """
     for name, number in (("devices", devices), ("nodes", nodes)):
         if number < 1:
@@ -50,6 +53,8 @@ def launch(devices: int, nodes: int) -> None:
     if devices * nodes == 1 or started > 1:
         _end_with_launcher()
         return
+    if devices > (most := max(_ANYWHERE, os.cpu_count() or 1, torch.cuda.device_count())):
+        raise ValueError(f"devices must be at most {most} on a machine of {os.cpu_count() or 1} cores, got {devices}")
     place = _place(nodes)
     processes: list[subprocess.Popen[bytes]] = []
     asked: list[int] = []

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["NeighborLoader"]
 
 _ORDER, _SAMPLE = 0, 1
+_MOST = 2**31
+"""Nodes or edges, and more, that 32 bits do not count."""
 
 
 class NeighborLoader:
@@ -70,6 +72,9 @@ class NeighborLoader:
         edges = data.edge_index
         if edges is None or data.num_nodes is None:
             raise ValueError("the graph has no edge_index")
+        if max(int(data.num_nodes), edges.shape[1]) >= _MOST:
+            size = f"{int(data.num_nodes)} and {edges.shape[1]}"
+            raise ValueError(f"a graph must have fewer than 2^31 nodes and edges, got {size}")
         if edges.numel() and not 0 <= int(edges.min()) <= int(edges.max()) < int(data.num_nodes):
             found = f"{int(edges.min())} to {int(edges.max())}"
             raise ValueError(f"edge_index must hold numbers of nodes, 0 to {int(data.num_nodes) - 1}, got {found}")

@@ -66,7 +66,9 @@ class ReconstructionConfig(Config):
         description="Negatives of a step: exact, for all pairs, or how many nodes are drawn; auto draws beyond 131,072 nodes.",
     )
 
-    blocks: int = Field(1, ge=1, description="Blocks of nodes of which two are on the device at a time; 1 keeps all there.")
+    blocks: int = Field(
+        1, ge=1, le=sampling.BLOCKS, description="Blocks of nodes of which two are on the device at a time; 1 keeps all there."
+    )
     store: Literal["memory", "disk"] = Field("memory", description="Where the other blocks are kept meanwhile.")
 
     of_model: ClassVar[tuple[str, ...]] = ("negatives", "blocks", "store")

@@ -13,6 +13,7 @@ from qgcn.tasks.precision import estimate_mean_average_precision
 
 __all__ = [
     "AUTO",
+    "BLOCKS",
     "CHOOSERS",
     "EXACT",
     "JUDGES",
@@ -34,6 +35,8 @@ DRAWN: Final = 2048
 """Negatives of a step beyond that, if not asked otherwise."""
 LEAST: Final = 32
 """Fewest negatives of a step that can be asked for, and fewest nodes of a block, which they are drawn from."""
+BLOCKS: Final = 256
+"""Most blocks: an epoch visits every pair of them, and edges are sorted by pairs of their eighths."""
 CHOOSERS: Final = 2048
 """Nodes whose precision chooses the best epoch where negatives are drawn."""
 JUDGES: Final = 10_000

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from cases import generator
-from qgcn.kernels.product import SparseMatrix
+from qgcn.kernels.product import SparseMatrix, Structure
 from tolerance import DTYPES
 
 PATH = torch.tensor([[1.0, 1, 0], [1, 2, 3], [0, 3, 1]])
@@ -130,3 +130,11 @@ def test_the_transpose_is_made_when_it_is_asked_for_again_and_changes_nothing():
     assert once.keeps_transpose()
     symmetric = SparseMatrix.of(dense[:4] + dense[:4].t())
     assert symmetric.keeps_transpose()
+
+
+def test_more_entries_than_32_bits_count_are_refused():
+    crow, col = torch.tensor([0, 2**31]), torch.zeros(1, dtype=torch.int32).expand(2**31)  # in no memory
+    with pytest.raises(ValueError, match=r"fewer than 2\^31 entries, rows and columns, got 1 by 1 with 2,147,483,648 entries"):
+        Structure(crow, col, (1, 1))
+    with pytest.raises(ValueError, match=r"got 1 by 2,147,483,648 with 1 entries"):
+        Structure(crow, col[:1], (1, 2**31))

@@ -18,6 +18,8 @@ with warnings.catch_warnings():  # PyTorch says once that CSR is in beta: nothin
     torch.eye(1).to_sparse_csr()
 
 
+_MOST = 1 << 31
+"""Entries, rows or columns, and more, that 32 bits do not count."""
 _REMEMBERED = 1 << 21
 """Entries of a matrix whose rows and columns are remembered, at most: they take four times the memory of its indices."""
 
@@ -41,9 +43,15 @@ class Structure:
         crow: Where the rows begin, then the number of entries, int32, shape ``(N + 1,)``.
         col: Columns of the entries, int32, shape ``(nnz,)``.
         shape: ``(N, M)``.
+
+    Raises:
+        ValueError: There are more entries, rows or columns than 32 bits count.
     """
 
     def __init__(self, crow: Tensor, col: Tensor, shape: tuple[int, int]) -> None:
+        if max(col.numel(), *shape) >= _MOST:
+            size = f"{shape[0]:,} by {shape[1]:,} with {col.numel():,} entries"
+            raise ValueError(f"a sparse matrix must have fewer than 2^31 entries, rows and columns, got {size}")
         self.crow, self.col = crow.int().contiguous(), col.int().contiguous()  # 32 bits: multiplied fastest everywhere
         self.shape = shape
         self._repeated: dict[int, Structure] = {}

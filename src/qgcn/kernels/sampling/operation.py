@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from qgcn.kernels.sampling import cpu, reference
@@ -51,13 +52,16 @@ def draw_neighbours(
             entries like others).
 
     Raises:
-        ValueError: There are to be no neighbours.
+        ValueError: There are to be no neighbours; a tensor is of another type or length; or, on the CPU, a node is not there.
     """
     if fanout == 0:
         raise ValueError("fanout must be at least 1, or negative for all neighbours, got 0")
+    _check(crow, col, nodes, loops)
+    crow, col, nodes = crow.contiguous(), col.contiguous(), nodes.contiguous()
+    loops = None if loops is None else loops.contiguous()
     tensors = (crow, col, nodes) if loops is None else (crow, col, nodes, loops)
     path = cpu if cpu.takes(*tensors) else reference
-    return Drawn(*path.drawn(crow, col, nodes.contiguous(), fanout, key, replace, loops))
+    return Drawn(*path.drawn(crow, col, nodes, fanout, key, replace, loops))
 
 
 def number_nodes(known: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
@@ -72,3 +76,21 @@ def number_nodes(known: Tensor, found: Tensor) -> tuple[Tensor, Tensor]:
     """
     known, found = known.contiguous(), found.contiguous()
     return cpu.numbered(known, found) if cpu.takes(known, found) else reference.numbered(known, found)
+
+
+def _check(crow: Tensor, col: Tensor, nodes: Tensor, loops: Tensor | None) -> None:
+    """Raise ``ValueError`` unless the tensors are such as C++ may read by their addresses; a GPU is not waited for."""
+    given = {"crow": (crow, torch.int32), "col": (col, torch.int32), "nodes": (nodes, torch.int64)}
+    given |= {} if loops is None else {"loops": (loops, torch.int32)}
+    for name, (tensor, dtype) in given.items():
+        if tensor.dtype != dtype or tensor.ndim != 1:
+            raise ValueError(f"{name} must be {dtype} with one axis, got {tensor.dtype} of shape {tuple(tensor.shape)}")
+    count = len(crow) - 1
+    if count < 0 or (loops is not None and len(loops) != count):
+        raise ValueError(f"crow must have one entry more than there are nodes, got {len(crow)}")
+    if nodes.device.type != "cpu":
+        return
+    if int(crow[-1]) != len(col):
+        raise ValueError(f"crow must end with the number of entries of col, {len(col)}, got {int(crow[-1])}")
+    if len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < count:
+        raise ValueError(f"nodes must lie in [0, {count}), got {int(nodes.min())} to {int(nodes.max())}")
