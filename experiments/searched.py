@@ -126,18 +126,24 @@ def score(job: tuple[dict[str, Any], str, int]) -> list[dict[str, Any]]:
     return [case | {key: each[key] for key in kept if key in each} | about for each in run.results]
 
 
-def table(lines: list[dict[str, Any]]) -> None:
-    """Print test scores, one row for each model and kind of space, one column for each problem."""
+def table(lines: list[dict[str, Any]], classes: bool = False) -> None:
+    """Print test scores, one row for each model and kind of space, one column for each problem; of classes, or of links.
+
+    For classes there are the scores of the network alone, too: blending decides more than the network.
+    """
     cells: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for line in lines:
-        if "error" not in line:
-            kind = "Q, half times" if line["space"].startswith("Q") else "E"
-            cells[line["model"], kind][line["problem"]].append(100 * line["test"][_metric(line["problem"])])
-    problems = [problem for problem in PROBLEMS if any(problem in row for row in cells.values())]
-    print(f"| model | space | {' | '.join(problems)} |\n| --- | --- |{' ---: |' * len(problems)}")
+        if "error" not in line and line["problem"].endswith("-classes") == classes:
+            kind, metric = "Q, half times" if line["space"].startswith("Q") else "E", _metric(line["problem"])
+            row, alone = cells[line["model"], kind], line.get("network", line)
+            row[line["problem"]].append(100 * line["test"][metric])
+            row[f"{line['problem']}, alone"].append(100 * alone["test"][metric])
+    shown = [problem for problem in PROBLEMS if any(problem in row for row in cells.values())]
+    columns = [name for problem in shown for name in (problem, f"{problem}, alone")] if classes else shown
+    print(f"| model | space | {' | '.join(columns)} |\n| --- | --- |{' ---: |' * len(columns)}")
     rows = sorted(cells.items(), key=lambda row: (row[0][0] in PEERS, row[0][0] != "propagation", row[0]))
     for (model, kind), row in rows:
-        print(f"| {model} | {kind} | {' | '.join(_shown(row[each]) for each in problems)} |")
+        print(f"| {model} | {kind} | {' | '.join(_shown(row[each]) for each in columns)} |")
 
 
 def _shown(scores: list[float]) -> str:
@@ -195,7 +201,8 @@ def main() -> None:
     elif asked.action == "keep":
         keep(asked.folder)
     else:
-        table(_lines(asked.out))
+        for classes in (False, True):
+            table(_lines(asked.out), classes)
 
 
 if __name__ == "__main__":

@@ -332,6 +332,7 @@ def tables() -> dict[str, Callable[[], str]]:
     found["choice"] = lambda: printed(lambda: signature.table(HERE / "signature"))
     found["choice-by-coordinates"] = lambda: printed(lambda: signature.table(HERE / "signature" / "by-coordinates"))
     found["searched"] = lambda: printed(lambda: searched.table(lines_of("searched")))
+    found["searched-classes"] = lambda: printed(lambda: searched.table(lines_of("searched"), classes=True))
     found["dimensions"] = lambda: printed(lambda: dimensions.table(lines_of("dimensions")))
     found["entailment"] = lambda: printed(lambda: entailment.table(lines_of("entailment")))
     found["entailment-searched"] = lambda: printed(lambda: entailment.searched_table(lines_of("entailment")))
