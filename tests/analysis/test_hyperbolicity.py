@@ -108,6 +108,16 @@ def test_large_components_are_sampled_in_groups(monkeypatch):
     assert low / 64 < plain.mean / 63 < high / 64
 
 
+def test_samples_are_shared_out_among_components_of_any_size():
+    """A component of a million nodes has 4e22 quadruples: more than an integer of 64 bits holds."""
+    large = math.comb(1_000_000, 4)
+    drawn = hyperbolicity.shared_out(1000, [large, 0, large], np.random.default_rng(0))
+    assert sum(drawn) == 1000
+    assert drawn[1] == 0
+    assert 400 < drawn[0] < 600
+    assert hyperbolicity.shared_out(1000, [large, 1], np.random.default_rng(0)) == [1000, 0]
+
+
 def test_disconnected_graphs_are_measured_by_component():
     graph = nx.disjoint_union_all([nx.cycle_graph(12), nx.path_graph(50), nx.empty_graph(3)])
     found = gromov_hyperbolicity(graph, exact=True)

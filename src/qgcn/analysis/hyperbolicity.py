@@ -161,11 +161,18 @@ def _quadruples(shape: Shape) -> list[int]:
     return [math.comb(component.size, 4) for component in shape.components]
 
 
+def shared_out(samples: int, count: list[int], rng: np.random.Generator) -> list[int]:
+    """Draw how many of the samples each component gets, by its number of quadruples: integers of any size."""
+    total = sum(count)
+    drawn: list[int] = rng.multinomial(samples, [each / total for each in count]).tolist()
+    return drawn
+
+
 def _sampled(shape: Shape, samples: int, rng: np.random.Generator, progress: Progress) -> tuple[NDArray[np.int64], Ints, int]:
     """Return twice the delta of quadruples of all components, their groups (-1 for none), and the largest distance met."""
     count = _quadruples(shape)
     complete = sum(count) <= samples
-    drawn = count if complete else rng.multinomial(samples, np.array(count) / sum(count)).tolist()
+    drawn = count if complete else shared_out(samples, count, rng)
     values, groups, diameter = [], [], 0
     for component, number in zip(shape.components, drawn, strict=True):
         large = component.size > LARGE
