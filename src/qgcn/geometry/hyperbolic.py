@@ -8,13 +8,9 @@ import torch
 from torch import Tensor
 
 from qgcn.geometry.ambient import check, magnitude
-from qgcn.numerics import decay_share, safe_norm
+from qgcn.numerics import SINE_RADIUS, decay_share, safe_norm
 
 __all__ = ["hyperbolic_translate0"]
-
-FAR = 20.0
-"""Sum of two radii beyond which a logarithm stands for the inverse hyperbolic sine: there ``exp`` and its square are far from
-overflow, and the sine is an exponential to the last digit of float64."""
 
 
 def hyperbolic_translate0(u: Tensor, b: Tensor, *, beta: Tensor | float) -> Tensor:
@@ -47,7 +43,7 @@ def hyperbolic_translate0(u: Tensor, b: Tensor, *, beta: Tensor | float) -> Tens
     ahead = k * (torch.exp(-2 * sigma) + shrunk) / 2 + k.square() * m * _turned(v, w, rho, sigma) / 2
     y = ahead * v + m * shrunk * w
     size, both = safe_norm(y), rho + sigma
-    far = both > FAR
+    far = both > SINE_RADIUS
     near = torch.where(far, 0, both).exp()
     # asinh(n) / n, where n is the space part's length: the space part itself at the pole
     length = torch.where(far | (size == 0), 1, size * near)

@@ -12,7 +12,7 @@ stay finite and never pass through :math:`\sqrt 0`.
 
 from qgcn.numerics.arcs import ARC_LIMIT, arc, arc_over_sine, arc_polynomial, arc_squared
 from qgcn.numerics.betas import MAX_LOG_BETA, bounded_negative, free_parameter, positive_or_nan
-from qgcn.numerics.decays import decay_share
+from qgcn.numerics.decays import SINE_RADIUS, decay_share
 from qgcn.numerics.floats import FLOAT_TYPES, Limits, limits
 from qgcn.numerics.functions import apply, recorded, transformed
 from qgcn.numerics.norms import apart_or_zero, at_least_tiny, difference_or_zero, safe_norm, safe_sqrt, unit_or_axis
@@ -26,6 +26,7 @@ __all__ = [
     "COSH_SERIES_RADIUS",
     "FLOAT_TYPES",
     "MAX_LOG_BETA",
+    "SINE_RADIUS",
     "Limits",
     "apart_or_zero",
     "apply",
