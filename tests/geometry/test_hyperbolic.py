@@ -89,7 +89,7 @@ def test_hyperbolic_translate0_and_its_gradient_are_finite_however_far_out(radiu
         assert all(torch.isfinite(each).all() for each in (moved, *found))
 
 
-def test_hyperbolic_translate0_batches_and_compiles_curvatures():
+def test_hyperbolic_translate0_takes_a_batch_of_curvatures():
     u, b = pairs("any", torch.float64, -1.0)
     betas = torch.tensor([-1.0, -4.0], dtype=torch.float64)
     each = torch.stack([geometry.hyperbolic_translate0(u, b, beta=beta) for beta in betas])
@@ -97,3 +97,14 @@ def test_hyperbolic_translate0_batches_and_compiles_curvatures():
     torch.testing.assert_close(both, each)
     mapped = torch.func.vmap(lambda beta: geometry.hyperbolic_translate0(u, b, beta=beta))(betas)
     torch.testing.assert_close(mapped, each)
+
+
+def test_hyperbolic_translate0_compiles_to_the_same_values_and_gradients():
+    u, b = (each.requires_grad_() for each in pairs("any", torch.float64, -1.0))
+    beta = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
+    found = []
+    for function in (geometry.hyperbolic_translate0, torch.compile(geometry.hyperbolic_translate0, fullgraph=True)):
+        moved = function(u, b, beta=beta)
+        found.append((moved, *torch.autograd.grad(moved.square().sum(), (u, b, beta))))
+    for plain, compiled in zip(*found, strict=True):
+        torch.testing.assert_close(compiled, plain, rtol=1e-9, atol=1e-9)
