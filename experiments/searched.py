@@ -14,9 +14,11 @@ import argparse
 import gzip
 import json
 import multiprocessing
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
@@ -27,18 +29,21 @@ TRIALS = RESULTS.with_name("searched-trials.jsonl.gz")
 SEEDS = 10
 GRAPHS = ("cora", "citeseer", "pubmed", "airport")
 LINKS = {"task": "links", "decoder": "network", "weight_decay": 0.0, "epochs": 300, "patience": 60, "eval_every": 10}
-HITS = LINKS | {"val": 0.1, "test": 0.2, "select": "hits@100"}
+HITS = LINKS | {"val": 0.1, "test": 0.2, "select": "hits@50", "decoder": "neighbours"}  # half as many pairs as of the test
 CLASSES = {"task": "classification", "epochs": 1000}
 PROBLEMS: dict[str, dict[str, Any]] = (
     {f"{graph}-links": LINKS | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
     | {f"{graph}-hits": HITS | {"data": graph, "row_normalize": True} for graph in GRAPHS[:3]}
-    | {f"{graph}-classes": CLASSES | {"data": graph, "row_normalize": True} for graph in GRAPHS[:3]}
+    | {f"{graph}-classes": CLASSES | {"data": graph} for graph in GRAPHS[:3]}
     | {"airport-classes": CLASSES | {"data": "airport", "row_normalize": False, "degree_features": True}}
 )
 """Settings that are not searched, by the name of the problem."""
 SEARCHED = {
     "links": ("lr", "dropout", "feature_dropout", "edge_dropout", "aggregation", "layers", "steps"),
-    "classification": ("lr", "dropout", "feature_dropout", "edge_dropout", "weight_decay", "aggregation", "layers", "steps"),
+    "classification": (
+        *("lr", "dropout", "feature_dropout", "edge_dropout", "weight_decay", "aggregation", "layers", "steps"),
+        "row_normalize",
+    ),
 }
 """Settings that are searched, as far as a model has them."""
 OURS = {
@@ -67,11 +72,12 @@ def candidates(problem: str) -> list[Any]:
 
 
 def search(problem: str, folder: Path, models: Collection[str], trials: int, jobs: int, device: str) -> None:
-    """Make the trials of a problem that are missing, of some models."""
+    """Make the trials of a problem that are missing, of some models, until asked to stop."""
     from qgcn.sweeping import Sweep
 
     made = [replace(each, fixed=each.fixed | {"device": device}) for each in candidates(problem) if each.model in models]
-    Sweep(made, folder / problem, trials=trials, jobs=jobs).run()
+    with suppress(KeyboardInterrupt):
+        Sweep(made, folder / problem, trials=trials, jobs=jobs).run()
 
 
 def chosen() -> list[dict[str, Any]]:
@@ -172,7 +178,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--models", nargs="+", help="these models alone (default: all)")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds of a score")
-    parser.add_argument("--limit", type=float, default=float("inf"), help="stop scoring after so many seconds")
+    parser.add_argument("--limit", type=float, default=float("inf"), help="stop after so many seconds")
     parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args()
     context = multiprocessing.get_context("spawn")
@@ -182,6 +188,11 @@ def main() -> None:
         started = [context.Process(target=search, args=each) for each in given]
         for process in started:
             process.start()
+        until = time.monotonic() + min(asked.limit, threading.TIMEOUT_MAX)
+        for process in started:
+            process.join(max(0.0, until - time.monotonic()))
+            if process.is_alive():
+                process.terminate()
         for process in started:
             process.join()
     elif asked.action == "score":

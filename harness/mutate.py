@@ -249,6 +249,7 @@ def survives(mutant: Mutant, folder: Path, near: bool = True) -> bool:
     path.write_text(mutant.applied(path.read_text(encoding="utf-8")), encoding="utf-8")
     sys.path.insert(0, str(folder / "src"))
     os.environ |= {"PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # other packages' plugins may warn of how they are loaded here
     tempfile.tempdir = str(folder)
     if not mutant.path.endswith(".py"):
         os.environ["XDG_CACHE_HOME"] = str(folder / "cache")  # a changed kernel is compiled, and kept by nobody

@@ -17,6 +17,7 @@ from qgcn.seals import BLANK, seal
 from qgcn.training import Config, Run
 
 DATA = {"data": "stochastic-block", "dropout": 0.4, "feature_dropout": 0.2, "edge_dropout": 0.3, "checkpoint_seconds": 0.02}
+DATA |= {"deterministic": True}  # on a GPU, too, runs are equal to the last bit
 NOISY = {
     "batch": DATA
     | {"task": "classification", "space": "Q5,2", "seeds": 3, "patience": 60}
@@ -33,7 +34,9 @@ def names(folder):
 
 
 def flags(settings):
-    rest = [(f"--{key.replace('_', '-')}", value) for key, value in settings.items() if key != "task"]
+    rest = [
+        (f"--{key.replace('_', '-')}", *([] if value is True else [value])) for key, value in settings.items() if key != "task"
+    ]
     return ("train", settings["task"], *(part for pair in rest for part in pair))
 
 

@@ -21,11 +21,11 @@ def started(folder=None, data=None, **settings):
 
 
 def test_what_it_is_about_to_do_and_its_results_are_shown(capsys, tmp_path):
-    run = train_and_show(started(tmp_path / "run", seeds=2))
+    run = train_and_show(started(tmp_path / "run", seeds=2, device="cpu"))
     out = capsys.readouterr().out
     lines = out.splitlines()
     assert lines[0] == "classification on stochastic-block: qgcn in Q5,2 (indefinite, 6 dimensions), cpu."
-    assert lines[1] == "  settings: epochs 3, seeds 2"
+    assert lines[1] == "  settings: epochs 3, seeds 2, device cpu"
     assert lines[2].startswith("  240 nodes, ")
     assert f"qgcn in Q5,2, {run.task.scored_on()} (2 seeds, mean ± standard deviation)\n" in out
     summary = run.train()

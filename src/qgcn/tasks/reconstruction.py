@@ -240,6 +240,11 @@ class Reconstruction(Task[ReconstructionConfig]):
         return sampling.drawn_of(self.config.negatives, self.num_nodes, self.config.blocks)
 
     @property
+    def side_by_side(self) -> bool:
+        """Whether seeds are trained side by side: passes over the pairs of a small graph are too short to keep a GPU busy."""
+        return self.num_nodes < LONG and self.drawn is None and self.config.blocks == 1 and self.capabilities.keyed
+
+    @property
     def shares_rows(self) -> bool:
         """Whether processes share the rows of all pairs: not if negatives are drawn, see :mod:`qgcn.kernels.sampled`."""
         return self.drawn is None

@@ -58,7 +58,7 @@ class Task(Blendable, MiniBatching, ABC, Generic[ConfigT]):
     eval_every: ClassVar[int] = 1
     """Epochs between validations if not asked for."""
     batchable: ClassVar[bool] = True
-    """Whether several seeds can be trained as one batch."""
+    """Whether several seeds can be trained as one batched model."""
     held_out: ClassVar[bool] = True
     """Whether something is held out: otherwise the score is of what was trained on, and there is no validation."""
     everything: ClassVar[str] = ""
@@ -390,9 +390,15 @@ class Task(Blendable, MiniBatching, ABC, Generic[ConfigT]):
         """Return more to look through, node by node or pair by pair, beside what every report lists."""
         return []
 
+    @property
+    def side_by_side(self) -> bool:
+        """Whether seeds that are trained together have a model and a loss each, instead of being one batched model."""
+        return False
+
     def can_batch(self) -> bool:
-        """Tell whether seeds can be trained as one batch."""
-        return self.batchable and self.capabilities.batchable and self.config.batch_size is None
+        """Tell whether seeds can be trained together."""
+        as_one = self.batchable and self.capabilities.batchable
+        return (as_one or self.side_by_side) and self.config.batch_size is None
 
     def __repr__(self) -> str:
         edges = self.data.edge_index.shape[1]

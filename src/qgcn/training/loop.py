@@ -19,9 +19,16 @@ from qgcn.tasks import WHOLE, Batch, Config, FullBatch, Predictor, Randomness, T
 from qgcn.tasks.task import Split
 from qgcn.training import state as states
 from qgcn.training.blends import final_scores
-from qgcn.training.parameters import build_optimiser, build_predictor, clip_gradients, parameter_roles, schedule_rates
+from qgcn.training.parameters import (
+    build_optimiser,
+    build_predictor,
+    clip_gradients,
+    parameter_roles,
+    schedule_rates,
+    share_parameters,
+)
 from qgcn.training.processes import Processes
-from qgcn.training.recording import WARM_STEPS, Backlog, RecordedTraining
+from qgcn.training.recording import WARM_STEPS, Backlog, Lanes, RecordedTraining
 from qgcn.training.validations import DIVERGED, Diverged, Validation
 
 if TYPE_CHECKING:
@@ -66,12 +73,17 @@ class Trainer:
         """Context of work that may be broken off by an error: what has been learned stays as it was before."""
         self.predictors = [build_predictor(task, seed, fabric.device) for seed in self.seeds]
         self.predictor, self.batched = self.predictors[0], len(self.seeds) > 1
+        self._lanes: Lanes | None = None
+        if self.batched and task.side_by_side:
+            self._lanes = Lanes(fabric.device, len(self.seeds), parallel=task.capabilities.graph == "none")
         self._own_seeds = self.seeds if self.batched else self.seeds[0]
         self._roles = parameter_roles(self.predictor)
         if self.batched:
             parameters, buffers = stack_module_state(self.predictors)
         else:
             parameters, buffers = dict(self.predictor.named_parameters()), dict(self.predictor.named_buffers())
+        if self._lanes is not None:
+            share_parameters(self.predictors, parameters)
         self.parameters: dict[str, Tensor] = parameters
         self.buffers: dict[str, Tensor] = buffers
         self.best_parameters = {name: tensor.detach().clone() for name, tensor in parameters.items()}
@@ -80,7 +92,7 @@ class Trainer:
         self.best_tie = torch.full_like(self.best_score, -torch.inf)
         self.best_epoch = torch.tensor(keep or [0] * len(self.seeds), device=device)
         self.stopped = torch.zeros(len(self.seeds), dtype=torch.bool, device=device)
-        self._all_stopped = False  # known here, so that no step waits for the device
+        self._going = list(range(len(self.seeds)))  # that have not stopped; known here, so that no step waits for the device
         self._loss: Tensor | None = None  # of an epoch that is not validated yet
         self._partial: Tensor | None = None  # sum of the losses of an epoch that is not done yet
         self._batches: Iterator[Batch] | None = None
@@ -106,7 +118,7 @@ class Trainer:
     @property
     def finished(self) -> bool:
         """Whether nothing is left to do."""
-        return (self.epoch >= self.epochs or self._all_stopped) and self._loss is None
+        return (self.epoch >= self.epochs or not self._going) and self._loss is None
 
     # --- one step --------------------------------------------------------------------------------------------------
 
@@ -140,7 +152,7 @@ class Trainer:
     def _advance(self) -> None:
         """Take a step; after the last one of an epoch, the losses are those of its steps on average."""
         loader = self.task.loader
-        self.predictor.train()
+        self._set_mode(training=True)
         batches, self._batches = self._batches or self._begin_epoch(), None  # gone if the step is broken off
         if self._static and isinstance(loader, FullBatch):
             made = loader, self.predictor, self._own_seeds, self._step, self.fabric.device
@@ -161,8 +173,9 @@ class Trainer:
     def _begin_epoch(self) -> Iterator[Batch]:
         """Prepare for an epoch, or for what is left of it; return its batches."""
         schedule_rates(self.optimiser, self.config, self.epoch)
-        if not self.batched:
-            self.predictor.encoder.advance(self.epoch, self.config.epochs)
+        if not self.batched or self._lanes is not None:
+            for predictor in self.predictors:
+                predictor.encoder.advance(self.epoch, self.config.epochs)
         share = WHOLE if self._whole else self.processes.share
         return self.task.loader.batches(self._randomness, self.step, share)
 
@@ -212,12 +225,40 @@ class Trainer:
                 return self.predictor(*inputs)  # type: ignore[no-any-return]
             return functional_call(self.predictor, parameters, inputs)  # type: ignore[no-any-return]
 
+        own = self.parameters if parameters is None else parameters
+        if self._lanes is not None:
+            return self._side_by_side(self._lanes, inputs, batch.drawn, own, self.buffers | drops)
+
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *drawn: Tensor) -> Tensor:
             return functional_call(self.predictor, (parameters, buffers), (*inputs, *drawn))  # type: ignore[no-any-return]
 
         drawn = [torch.stack(column) for column in zip(*batch.drawn, strict=True)]
-        result: Tensor = torch.vmap(one)(self.parameters if parameters is None else parameters, self.buffers | drops, *drawn)
+        result: Tensor = torch.vmap(one)(own, self.buffers | drops, *drawn)
         return result
+
+    def _side_by_side(
+        self,
+        lanes: Lanes,
+        inputs: tuple[Any, ...],
+        drawn: Sequence[tuple[Tensor, ...]],
+        parameters: dict[str, Tensor],
+        buffers: dict[str, Tensor],
+    ) -> Tensor:
+        """Call every seed's predictor by itself; the loss of seeds that have stopped is 0."""
+        own = {name: tensor.unbind() for name, tensor in (parameters | buffers).items()}
+
+        def one(index: int) -> Tensor:
+            arguments = inputs + (drawn[index] if drawn else ())
+            mine = {name: each[index] for name, each in own.items()}
+            return functional_call(self.predictors[index], mine, arguments)  # type: ignore[no-any-return]
+
+        asked = self._going if inputs[0] == "loss" else range(len(self.seeds))
+        found = dict(zip(asked, lanes.map(one, asked), strict=True))
+        return torch.stack([found.get(index, found[asked[0]].new_zeros(())) for index in range(len(self.seeds))])
+
+    def _set_mode(self, *, training: bool) -> None:
+        for predictor in self.predictors[: 1 if self._lanes is None else None]:  # those that are called
+            predictor.train(training)
 
     def _dropout_buffers(self) -> dict[str, Tensor]:
         """Return what every dropout draws from in this epoch, or has drawn; nothing outside training."""
@@ -296,12 +337,18 @@ class Trainer:
         seen = (active.double(), self.stopped.double(), self._finite().double())
         rows = (loss.double().reshape(-1), score, self.best_score, *seen)
         losses, scores, best, going, stopped, fine = torch.stack(rows).tolist()
-        self._all_stopped = all(stopped)
+        self._set_going(stopped)
         for index in [index for index, goes in enumerate(going) if goes]:
             if not (math.isfinite(losses[index]) and math.isfinite(scores[index]) and fine[index]):
                 what = "the loss" if not math.isfinite(losses[index]) else "a parameter" if not fine[index] else "a prediction"
                 raise self._diverged(what, index, self.epoch)
         return Validation(self.epoch, losses, scores, best, [bool(goes) for goes in going])
+
+    def _set_going(self, stopped: list[float]) -> None:
+        going = [index for index, done in enumerate(stopped) if not done]
+        if self._lanes is not None and going != self._going:
+            self._recorded = None  # what was recorded computes the loss of others
+        self._going = going
 
     @torch.no_grad()
     def validation_scores(self) -> Tensor:
@@ -309,7 +356,7 @@ class Trainer:
 
         NaN where predictions are not finite.
         """
-        self.predictor.eval()
+        self._set_mode(training=False)
         with self.breakable() if self.processes.alone else nullcontext():
             prediction = self.task.loader.predictions("val", partial(self._call, "predict"))
             each = prediction if self.batched else prediction.unsqueeze(0)
@@ -324,7 +371,7 @@ class Trainer:
     @torch.no_grad()
     def results(self) -> list[dict[str, Any]]:
         """Return the scores of each seed's best model, on validation and test; :class:`Diverged` if it predicts none."""
-        self.predictor.eval()
+        self._set_mode(training=False)
         splits: tuple[Split, ...] = ("val", "test") if self.task.held_out else ("test",)
         found = []
         for index, seed in enumerate(self.seeds):
@@ -393,7 +440,7 @@ class Trainer:
         states.restore_tensors(tensors, self.parameters, self.best_parameters, self.optimiser, moved)
         for name in chosen:
             setattr(self, name, tensors[name].to(self.fabric.device))
-        self._all_stopped = bool(self.stopped.all())
+        self._going = (~self.stopped).nonzero().flatten().tolist()
         loss = tensors["loss"].to(self.fabric.device) if pending else None
         self._loss, self._partial = (None, loss) if step else (loss, None)
         self.epoch, self.step, self.seconds, self._batches = epoch, step, seconds, None

@@ -1,7 +1,7 @@
 """Parameters in training: the model they belong to, their roles, and the optimiser and gradients that follow."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import torch
@@ -19,6 +19,7 @@ __all__ = [
     "clip_gradients",
     "parameter_roles",
     "schedule_rates",
+    "share_parameters",
 ]
 
 Role = Literal["curvature", "weight", "other"]
@@ -50,6 +51,13 @@ def build_predictor(task: Task[Any], seed: int, device: torch.device) -> Predict
         if roles[name] != "curvature":  # they stay in float64: their small steps would be lost in rounding
             parameter.data = parameter.data.to(dtype)
     return predictor
+
+
+def share_parameters(predictors: Sequence[Predictor], stacked: dict[str, Tensor]) -> None:
+    """Let models have their parameters in those that are stacked of all of them: what changes one changes the other."""
+    for index, predictor in enumerate(predictors):
+        for name, parameter in predictor.named_parameters():
+            parameter.data = stacked[name].detach()[index]
 
 
 def check_weights(weights: dict[str, Tensor], task: Task[Any], what: str) -> None:

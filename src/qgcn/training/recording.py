@@ -1,7 +1,9 @@
 """Steps on a GPU: recorded as one thing to do, and never too many of them asked for in advance."""
 
+import gc
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -10,7 +12,7 @@ from torch import Tensor, nn
 from qgcn.nn import MaskDraws
 from qgcn.tasks import Batch, Draws, FullBatch
 
-__all__ = ["Backlog", "RecordedTraining", "Recording"]
+__all__ = ["Backlog", "Lanes", "RecordedTraining", "Recording"]
 
 WARM_STEPS = 3
 """Steps that are taken plainly before one is recorded: PyTorch wants to have run on another stream before."""
@@ -42,7 +44,7 @@ class Recording:
         if self._graph is None:
             graph = torch.cuda.CUDAGraph()
             # other threads may go on computing, but not replay: all recordings share PyTorch's generator
-            with torch.cuda.graph(graph, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
+            with _nothing_collected(), torch.cuda.graph(graph, stream=torch.cuda.Stream(), capture_error_mode="thread_local"):
                 self._result = self._compute()
             self._graph = graph
         self._graph.replay()  # recording alone computes nothing
@@ -55,6 +57,19 @@ class Recording:
             result = self._compute()
         torch.cuda.current_stream().wait_stream(stream)
         return result
+
+
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Keep Python from collecting what refers to itself: a recording of another run that is freed meanwhile ends this one."""
+    gc.collect()
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class RecordedTraining:
@@ -98,6 +113,40 @@ class RecordedTraining:
 
     def _again(self, draws: Draws) -> Tensor:
         return self._take(self._loader.batch(draws))  # the batch is made in the step: its matrix depends on what was drawn
+
+
+class Lanes:
+    """Lets a GPU compute several things that know nothing of each other at the same time; a CPU, one after the other.
+
+    Each has a stream of its own. Their gradients are found on the same streams; within a recording they become branches of it.
+
+    The first time they are computed one after the other, so that what is found once and kept is there for all.
+
+    Args:
+        device: Where they are computed.
+        count: How many there are.
+        parallel: Whether they share nothing that is found anew every time, such as the matrix of a graph.
+    """
+
+    def __init__(self, device: torch.device, count: int, *, parallel: bool) -> None:
+        parallel = parallel and device.type == "cuda" and not torch.distributed.is_initialized()  # processes meet in one order
+        self._streams = [torch.cuda.Stream(device) for _ in range(count)] if parallel else []
+        self._first = True
+
+    def map(self, function: Callable[[int], Tensor], numbers: Sequence[int]) -> list[Tensor]:
+        """Return the results of a function of some numbers, each below the count."""
+        first, self._first = self._first, False
+        if first or not self._streams:
+            return [function(number) for number in numbers]
+        here, found = torch.cuda.current_stream(), []
+        for number in numbers:
+            lane = self._streams[number]
+            lane.wait_stream(here)
+            with torch.cuda.stream(lane):
+                found.append(function(number))
+        for number in numbers:
+            here.wait_stream(self._streams[number])
+        return found
 
 
 class Backlog:

@@ -198,7 +198,7 @@ class Run(Answers):
             if self.finished:  # by another process, before this one had the folder to itself
                 return self._read_results()
             self.results = []
-            together = max(map(len, self.groups()))
+            together = 1 if self.task.side_by_side else max(map(len, self.groups()))
             with determinism(self.config), freed_memory_kept(), few_threads(together * self.task.num_nodes):
                 self._train_seeds(progress, consent, undo)
                 if self.processes.rank > 0:

@@ -66,6 +66,7 @@ def calls_while(monkeypatch, action):
 
 
 @needs_tracing
+@pytest.mark.skipif(torch.__version__ < "2.13", reason="compilers before it say that they export, and trace what they compile")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
 @pytest.mark.parametrize("name", ["dist", "logmap"])
 def test_compilers_call_it_forward_and_not_again_backward(name, monkeypatch):
