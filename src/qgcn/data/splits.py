@@ -12,7 +12,16 @@ from torch import Tensor
 from qgcn.data.hard_negatives import HardNegatives
 from qgcn.data.pairs import Ints, draw_other_keys, keys_to_pairs, pairs_to_keys
 
-__all__ = ["PROTOCOLS", "LinkSplit", "NegativeSampler", "hard_negatives", "split_classes", "split_links", "split_nodes"]
+__all__ = [
+    "PROTOCOLS",
+    "LinkSplit",
+    "NegativeSampler",
+    "hard_negatives",
+    "link_parts",
+    "split_classes",
+    "split_links",
+    "split_nodes",
+]
 
 PROTOCOLS = ("leak-free", "hgcn", "hard")
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -40,14 +49,18 @@ class NegativeSampler:
     def __init__(self, num_nodes: int, forbidden_edges: Tensor) -> None:
         _check_edges(forbidden_edges, num_nodes, "forbidden_edges")
         i, j = forbidden_edges.long()
-        diagonal = torch.arange(num_nodes, device=i.device) * (num_nodes + 1)
-        forbidden = torch.cat((i * num_nodes + j, j * num_nodes + i, diagonal)).unique()
+        keys = i.new_empty(2 * len(i) + num_nodes)  # filled in place: of a large graph they are among the largest tensors
+        there, back, diagonal = keys.split((len(i), len(i), num_nodes))
+        torch.mul(i, num_nodes, out=there).add_(j)
+        torch.mul(j, num_nodes, out=back).add_(i)
+        torch.arange(num_nodes, out=diagonal).mul_(num_nodes + 1)
+        forbidden = _sorted_distinct(keys)
         self.num_nodes = num_nodes
         self.num_allowed = num_nodes * num_nodes - len(forbidden)
         """Number of ordered pairs that may be drawn."""
         if self.num_allowed < 1:
             raise ValueError(f"no pair of {num_nodes} nodes is left to draw: all {num_nodes * (num_nodes - 1)} are forbidden")
-        self._gaps = forbidden - torch.arange(len(forbidden), device=i.device)
+        self._gaps = forbidden.sub_(torch.arange(len(forbidden), device=i.device))
         self._forbidden: Tensor | None = None
 
     @property
@@ -186,6 +199,22 @@ def split_links(
     Raises:
         ValueError: Unknown protocol, impossible shares, indices out of range, or a graph too small or too dense for the shares.
     """
+    given: dict[str, Any] = {"val": val, "test": test, "protocol": protocol, "negatives": negatives, "x": x, "seed": seed}
+    return LinkSplit.of(link_parts(edge_index, num_nodes, **given), num_nodes, protocol)
+
+
+def link_parts(
+    edge_index: Tensor,
+    num_nodes: int,
+    *,
+    val: float = 0.05,
+    test: float = 0.10,
+    protocol: str = "leak-free",
+    negatives: int = 100,
+    x: Tensor | None = None,
+    seed: int = 0,
+) -> dict[str, Tensor]:
+    """Return what :func:`split_links` builds a split from, see :meth:`LinkSplit.of`; it takes the same arguments."""
     _check_split(protocol, val, test, negatives)
     _check_edges(edge_index, num_nodes, "edge_index")
     rng = np.random.default_rng(seed)
@@ -210,8 +239,20 @@ def split_links(
         others = np.split(draw_other_keys(edges, num_pairs, held_out, rng), (num_val,))
         named = zip(("val_negative", "test_negative"), others, strict=True)
         held |= {name: keys_to_pairs(part, num_nodes) for name, part in named}
-    parts = {name: torch.from_numpy(pairs).to(edge_index.device) for name, pairs in held.items()}
-    return LinkSplit.of(parts, num_nodes, protocol)
+    return {name: torch.from_numpy(pairs).to(edge_index.device) for name, pairs in held.items()}
+
+
+def _sorted_distinct(keys: Tensor) -> Tensor:
+    """Return keys sorted and each once; those given are overwritten."""
+    if keys.device.type != "cpu":
+        every: Tensor = keys.unique()
+        return every
+    array = keys.numpy()
+    array.sort()  # in place, which PyTorch cannot
+    fresh = np.ones(len(array), dtype=bool)
+    np.not_equal(array[1:], array[:-1], out=fresh[1:])
+    distinct: Tensor = torch.from_numpy(array[fresh])
+    return distinct
 
 
 def hard_negatives(

@@ -76,7 +76,10 @@ class Dropout(nn.Module):
         if self.key is None:
             return nn.functional.dropout(u, self.p)
         self.seen = _Seen(u.shape, u.dtype, u.device, part)
-        return u * keyed_mask(self.key, u, 1 - self.p, 1 / (1 - self.p), part)  # scaling the mask costs no pass of the gradient
+        mask = keyed_mask(self.key, u, 1 - self.p, 1 / (1 - self.p), part)  # scaling the mask costs no pass of the gradient
+        if u.requires_grad or torch.compiler.is_compiling():
+            return u * mask
+        return mask.mul_(u)  # features of many nodes: the memory of the mask is enough
 
     def extra_repr(self) -> str:
         """Show the probability."""

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from qgcn import metrics
 from qgcn.blending import Prior
-from qgcn.data import LinkSplit, read_link_split, split_links
+from qgcn.data import LinkSplit, read_link_split
+from qgcn.data.splits import link_parts
 from qgcn.embedding import node_ids_of
 from qgcn.manifolds import Space, parse_space
 from qgcn.nn import PAIR_DECODERS, NeighbourNetwork, SharedNeighbours, pair_decoder
@@ -140,7 +141,7 @@ class LinkPrediction(LinkBatching, Task[LinkConfig]):
         form |= {"negatives": config.negatives, "x": getattr(data, "x", None)}
         if config.split is not None:
             return read_link_split(Path(config.split), data.edge_index, node_ids_of(data), **form).parts()
-        return split_links(data.edge_index, int(data.num_nodes or 0), val=config.val, test=config.test, **form).parts()
+        return link_parts(data.edge_index, int(data.num_nodes or 0), val=config.val, test=config.test, **form)
 
     def refitted(self) -> Self:
         """Return the problem in which all edges are trained on, and no other pair is kept from being a non-edge."""
