@@ -30,7 +30,7 @@ def counted(monkeypatch):
     counting(registry.Model, "build", "built")
     counting(Adjacency, "of", "adjacencies")
     counting(graph_files, "read_table", "files")
-    counting(links, "split_links", "splits")
+    counting(links, "link_parts", "splits")
     return counts
 
 

@@ -423,7 +423,8 @@ def test_seeds_are_batched_where_that_is_possible():
     assert [seed for group in wide.groups() for seed in group] == list(range(7))
     assert 1 <= len(wide.groups()[0]) < 7
     assert Run(config(seed=5, model="gcn", space="E4")).groups() == [[5], [6]]
-    assert Run(config(task="reconstruction")).groups() == [[0], [1]]
+    assert Run(config(task="reconstruction")).groups() == [[0, 1]]
+    assert Run(config(task="reconstruction", negatives="32")).groups() == [[0], [1]]
     noisy = Run(config(projection=True, perturbation=0.02, epochs=1))
     assert noisy.groups() == [[0], [1]]
     noisy.train()

@@ -25,6 +25,7 @@ from qgcn.tasks.insights import Column, Quality, by_class, by_degree, class_name
 from qgcn.tasks.minibatches import loader_of
 from qgcn.tasks.node_batches import NodeBatching
 from qgcn.tasks.predictor import Predictor
+from qgcn.tasks.ranges import NETWORK, Choice, Range
 from qgcn.tasks.registry import register_task
 from qgcn.tasks.task import Scores, Split, Task
 
@@ -108,6 +109,8 @@ class NodeClassification(NodeBatching, Task[ClassificationConfig]):
     config_type: ClassVar[type[Config]] = ClassificationConfig
     needs_labels: ClassVar[bool] = True
     predicts_classes: ClassVar[bool] = True
+
+    search: ClassVar[tuple[Range, ...]] = (*NETWORK, Choice("head", ("convolution", "linear")))
 
     purpose: ClassVar[str] = "Learn the classes of some nodes, and predict those of the others."
     example: ClassVar[str] = "qgcn train classification --data cora --space Q15,1 --dropout 0.5 --seeds 10"

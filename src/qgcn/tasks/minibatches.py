@@ -41,10 +41,15 @@ def fanouts(config: "Config") -> list[int]:
 
 
 class MiniBatching:
-    """The part of a task that makes mini-batches of it; by default there are none."""
+    """The part of a task that says how its steps are divided; by default there are no mini-batches."""
 
     shared: bool = False
     """Whether several processes, those of ``torch.distributed``, train the task together."""
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether seeds that are trained together have a model and a loss each, instead of being one batched model."""
+        return False
 
     @property
     def shares_rows(self) -> bool:

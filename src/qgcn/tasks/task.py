@@ -390,15 +390,9 @@ class Task(Blendable, MiniBatching, ABC, Generic[ConfigT]):
         """Return more to look through, node by node or pair by pair, beside what every report lists."""
         return []
 
-    @property
-    def side_by_side(self) -> bool:
-        """Whether seeds that are trained together have a model and a loss each, instead of being one batched model."""
-        return False
-
     def can_batch(self) -> bool:
         """Tell whether seeds can be trained together."""
-        as_one = self.batchable and self.capabilities.batchable
-        return (as_one or self.side_by_side) and self.config.batch_size is None
+        return self.config.batch_size is None and (self.side_by_side or (self.batchable and self.capabilities.batchable))
 
     def __repr__(self) -> str:
         edges = self.data.edge_index.shape[1]

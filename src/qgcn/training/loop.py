@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.func import functional_call, stack_module_state
+from torch.func import stack_module_state
 
 from qgcn.embedding import is_finite
 from qgcn.manifolds import Space
-from qgcn.nn import Dropout, dropout_keys, mixed_key
+from qgcn.nn import dropout_keys, mixed_key
 from qgcn.tasks import WHOLE, Batch, Config, FullBatch, Predictor, Randomness, Task
 from qgcn.tasks.task import Split
 from qgcn.training import state as states
 from qgcn.training.blends import final_scores
+from qgcn.training.calls import call_as_one, call_one, call_side_by_side, drawing_from
 from qgcn.training.parameters import (
     build_optimiser,
     build_predictor,
@@ -73,9 +74,8 @@ class Trainer:
         """Context of work that may be broken off by an error: what has been learned stays as it was before."""
         self.predictors = [build_predictor(task, seed, fabric.device) for seed in self.seeds]
         self.predictor, self.batched = self.predictors[0], len(self.seeds) > 1
-        self._lanes: Lanes | None = None
-        if self.batched and task.side_by_side:
-            self._lanes = Lanes(fabric.device, len(self.seeds), parallel=task.capabilities.graph == "none")
+        parallel, apart = task.capabilities.graph == "none", self.batched and task.side_by_side
+        self._lanes = Lanes(fabric.device, len(seeds), parallel=parallel) if apart else None
         self._own_seeds = self.seeds if self.batched else self.seeds[0]
         self._roles = parameter_roles(self.predictor)
         if self.batched:
@@ -84,8 +84,7 @@ class Trainer:
             parameters, buffers = dict(self.predictor.named_parameters()), dict(self.predictor.named_buffers())
         if self._lanes is not None:
             share_parameters(self.predictors, parameters)
-        self.parameters: dict[str, Tensor] = parameters
-        self.buffers: dict[str, Tensor] = buffers
+        self.parameters, self.buffers = parameters, buffers
         self.best_parameters = {name: tensor.detach().clone() for name, tensor in parameters.items()}
         device = fabric.device
         self.best_score = torch.full((len(self.seeds),), -torch.inf, dtype=torch.float64, device=device)
@@ -96,8 +95,7 @@ class Trainer:
         self._loss: Tensor | None = None  # of an epoch that is not validated yet
         self._partial: Tensor | None = None  # sum of the losses of an epoch that is not done yet
         self._batches: Iterator[Batch] | None = None
-        able = task.capabilities
-        self._foreign = not able.keyed
+        self._foreign = not (able := task.capabilities).keyed
         self._static = fabric.device.type == "cuda" and isinstance(task.loader, FullBatch) and able.keyed
         self._static = self._static and able.recordable and task.is_static and self._whole
         self._recorded: RecordedTraining | None = None
@@ -167,8 +165,7 @@ class Trainer:
             self._partial, self._batches = losses, batches
             return
         self._loss = losses if len(loader) == 1 else losses / len(loader)
-        self.step, self._partial = 0, None
-        self.epoch += 1
+        self.epoch, self.step, self._partial = self.epoch + 1, 0, None
 
     def _begin_epoch(self) -> Iterator[Batch]:
         """Prepare for an epoch, or for what is left of it; return its batches."""
@@ -192,7 +189,7 @@ class Trainer:
         self.optimiser.zero_grad()
         # what several processes do together, and a recording, is not to be left half done
         with self.breakable() if self.processes.alone and not self._static else nullcontext():
-            with self._foreign_randomness():
+            with drawing_from(mixed_key(self.seeds[0], self._number), self.fabric.device) if self._foreign else nullcontext():
                 losses = self._call("loss", batch)
             if batch.weight != 1:
                 losses = losses * batch.weight
@@ -215,46 +212,13 @@ class Trainer:
             parameters: Other parameters than the current ones.
         """
         drops = self._dropout_buffers()
-        inputs = (method, batch.x, batch.graph, *batch.targets)
         if not self.batched:
-            inputs += batch.drawn[0] if batch.drawn else ()
-            for name, module in self.predictor.named_modules():
-                if isinstance(module, Dropout):
-                    module.key, module.mask = drops.get(f"{name}.key"), drops.get(f"{name}.mask")
-            if parameters is None:
-                return self.predictor(*inputs)  # type: ignore[no-any-return]
-            return functional_call(self.predictor, parameters, inputs)  # type: ignore[no-any-return]
-
-        own = self.parameters if parameters is None else parameters
-        if self._lanes is not None:
-            return self._side_by_side(self._lanes, inputs, batch.drawn, own, self.buffers | drops)
-
-        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], *drawn: Tensor) -> Tensor:
-            return functional_call(self.predictor, (parameters, buffers), (*inputs, *drawn))  # type: ignore[no-any-return]
-
-        drawn = [torch.stack(column) for column in zip(*batch.drawn, strict=True)]
-        result: Tensor = torch.vmap(one)(own, self.buffers | drops, *drawn)
-        return result
-
-    def _side_by_side(
-        self,
-        lanes: Lanes,
-        inputs: tuple[Any, ...],
-        drawn: Sequence[tuple[Tensor, ...]],
-        parameters: dict[str, Tensor],
-        buffers: dict[str, Tensor],
-    ) -> Tensor:
-        """Call every seed's predictor by itself; the loss of seeds that have stopped is 0."""
-        own = {name: tensor.unbind() for name, tensor in (parameters | buffers).items()}
-
-        def one(index: int) -> Tensor:
-            arguments = inputs + (drawn[index] if drawn else ())
-            mine = {name: each[index] for name, each in own.items()}
-            return functional_call(self.predictors[index], mine, arguments)  # type: ignore[no-any-return]
-
-        asked = self._going if inputs[0] == "loss" else range(len(self.seeds))
-        found = dict(zip(asked, lanes.map(one, asked), strict=True))
-        return torch.stack([found.get(index, found[asked[0]].new_zeros(())) for index in range(len(self.seeds))])
+            return call_one(self.predictor, method, batch, drops, parameters)
+        own, buffers = self.parameters if parameters is None else parameters, self.buffers | drops
+        if self._lanes is None:
+            return call_as_one(self.predictor, method, batch, own, buffers)
+        asked = self._going if method == "loss" else range(len(self.seeds))
+        return call_side_by_side(self.predictors, self._lanes, asked, method, batch, own | buffers)
 
     def _set_mode(self, *, training: bool) -> None:
         for predictor in self.predictors[: 1 if self._lanes is None else None]:  # those that are called
@@ -267,16 +231,6 @@ class Trainer:
         if self._recorded is not None and self._recorded.masks is not None:
             return self._recorded.masks.buffers
         return dropout_keys(self.predictor, self._own_seeds, self._number)
-
-    @contextmanager
-    def _foreign_randomness(self) -> Iterator[None]:
-        """Let layers without keys draw what they would draw at this epoch whatever came before, and disturb no one else."""
-        if not self._foreign:
-            yield
-            return
-        with torch.random.fork_rng(devices=[self.fabric.device] if self.fabric.device.type == "cuda" else []):
-            torch.manual_seed(mixed_key(self.seeds[0], self._number))
-            yield
 
     # --- what is kept ----------------------------------------------------------------------------------------------
 
