@@ -14,7 +14,6 @@ import argparse
 import gzip
 import json
 import multiprocessing
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Collection
@@ -29,15 +28,20 @@ TRIALS = RESULTS.with_name("searched-trials.jsonl.gz")
 SEEDS = 10
 GRAPHS = ("cora", "citeseer", "pubmed", "airport")
 LINKS = {"task": "links", "decoder": "network", "weight_decay": 0.0, "epochs": 300, "patience": 60, "eval_every": 10}
-HITS = LINKS | {"val": 0.1, "test": 0.2, "select": "hits@50", "decoder": "neighbours"}  # half as many pairs as of the test
+HITS = LINKS | {
+    "val": 0.1,
+    "test": 0.2,
+    "select": "hits@50",
+    "decoder": "neighbours",
+}  # validation has half the pairs of the test
 CLASSES = {"task": "classification", "epochs": 1000}
-LONG = {"epochs": 3000, "patience": 500, "edge_dropout": 0.0}
+PATIENT = {"epochs": 3000, "patience": 500, "edge_dropout": 0.0}
 """Of Airport, whose networks still learned after 1,000 epochs and had better validation with all edges, GCN alike."""
 PROBLEMS: dict[str, dict[str, Any]] = (
     {f"{graph}-links": LINKS | {"data": graph, "row_normalize": graph != "airport"} for graph in GRAPHS}
     | {f"{graph}-hits": HITS | {"data": graph, "row_normalize": True} for graph in GRAPHS[:3]}
     | {f"{graph}-classes": CLASSES | {"data": graph} for graph in GRAPHS[:3]}
-    | {"airport-classes": CLASSES | {"data": "airport", "row_normalize": False, "degree_features": True, **LONG}}
+    | {"airport-classes": CLASSES | {"data": "airport", "row_normalize": False, "degree_features": True, **PATIENT}}
 )
 """Settings that are not searched, by the name of the problem."""
 SEARCHED = {
@@ -197,9 +201,9 @@ def main() -> None:
         started = [context.Process(target=search, args=each) for each in given]
         for process in started:
             process.start()
-        until = time.monotonic() + min(asked.limit, threading.TIMEOUT_MAX)
+        until = time.monotonic() + asked.limit
         for process in started:
-            process.join(max(0.0, until - time.monotonic()))
+            process.join(None if asked.limit == float("inf") else max(0.0, until - time.monotonic()))
             if process.is_alive():
                 process.terminate()
         for process in started:

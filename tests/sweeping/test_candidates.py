@@ -21,6 +21,14 @@ def test_only_what_a_model_has_is_searched():
 
 
 @pytest.mark.parametrize(
+    ("name", "searched"),
+    [("qgcn:Q3,2", True), ("hgcn:H4", True), ("propagation:Q3,2", False), ("deep:E4", False), ("gcn:E4", False)],
+)
+def test_a_head_is_searched_where_it_makes_another_model(name, searched):
+    assert ("head" in parse_candidate(name, FIXED | {"task": "classification"}).ranges) == searched
+
+
+@pytest.mark.parametrize(
     ("name", "fixed", "searched"),
     [
         ("shallow:M10", {"task": "entailment"}, False),

@@ -90,6 +90,8 @@ class Candidate:
         """Tell whether the setting has an effect: it then accepts all ends of the range, and a curvature is there to be set."""
         if each.name == "beta" and not self._is_curved():
             return False
+        if isinstance(each, Choice) and each.needs and not getattr(self.config({}).capabilities, each.needs):
+            return False
         try:
             for value in each.ends:
                 self.config({each.name: value})

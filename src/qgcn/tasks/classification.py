@@ -110,7 +110,7 @@ class NodeClassification(NodeBatching, Task[ClassificationConfig]):
     needs_labels: ClassVar[bool] = True
     predicts_classes: ClassVar[bool] = True
 
-    search: ClassVar[tuple[Range, ...]] = (*NETWORK, Choice("head", ("convolution", "linear")))
+    search: ClassVar[tuple[Range, ...]] = (*NETWORK, Choice("head", ("convolution", "linear"), needs="stacked"))
 
     purpose: ClassVar[str] = "Learn the classes of some nodes, and predict those of the others."
     example: ClassVar[str] = "qgcn train classification --data cora --space Q15,1 --dropout 0.5 --seeds 10"

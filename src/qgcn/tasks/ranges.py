@@ -54,10 +54,12 @@ class Choice:
     Attributes:
         name: Setting, or :data:`WIDTH`.
         values: All values.
+        needs: Capability of models without which the setting has no effect (default: none).
     """
 
     name: str
     values: tuple[str | float | bool, ...]
+    needs: str = ""
 
     @property
     def ends(self) -> tuple[str | float | bool, ...]:

@@ -241,8 +241,12 @@ class Reconstruction(Task[ReconstructionConfig]):
 
     @property
     def side_by_side(self) -> bool:
-        """Whether seeds are trained side by side: passes over the pairs of a small graph are too short to keep a GPU busy."""
-        return self.num_nodes < LONG and self.drawn is None and self.config.blocks == 1 and self.capabilities.keyed
+        """Whether seeds are trained side by side: passes over the pairs of a small graph are too short to keep a GPU busy.
+
+        Not with the distortion objective, which keeps all pairs of each in memory, nor where negatives are drawn.
+        """
+        fits = self.num_nodes < LONG and self.drawn is None and self.config.objective != "distortion"
+        return fits and self.config.blocks == 1 and self.capabilities.keyed
 
     @property
     def shares_rows(self) -> bool:

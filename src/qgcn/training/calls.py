@@ -61,7 +61,7 @@ def call_side_by_side(
         asked: Which of them are, at least one.
         method: Name of the method.
         batch: Its arguments.
-        own: Parameters and buffers, stacked.
+        own: Parameters and what dropouts draw from, stacked; buffers are each model's own.
     """
     inputs = _inputs(method, batch)
     columns = {name: tensor.unbind() for name, tensor in own.items()}
@@ -71,7 +71,7 @@ def call_side_by_side(
         arguments = (*inputs, *(batch.drawn[index] if batch.drawn else ()))
         return functional_call(predictors[index], mine, arguments)  # type: ignore[no-any-return]
 
-    found = dict(zip(asked, lanes.map(one, asked), strict=True))
+    found = dict(zip(asked, lanes.map(one, asked, method), strict=True))
     nothing = torch.zeros_like(found[asked[0]])
     return torch.stack([found.get(index, nothing) for index in range(len(predictors))])
 

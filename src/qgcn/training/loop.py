@@ -1,4 +1,4 @@
-"""The training loop: one seed, or many as one batched model."""
+"""The training loop: one seed, or several together."""
 
 import copy
 import math
@@ -66,8 +66,7 @@ class Trainer:
         self.epoch = 0
         self.step = 0
         """Steps of the epoch that are done."""
-        self.parts = len(task.loader)
-        """Number of steps of an epoch, after each of which training can be asked to stop."""
+        self.parts = len(task.loader)  # steps of an epoch, after each of which training can be asked to stop
         self.processes = Processes(fabric)
         self._whole = task.shares_rows or self.processes.alone  # each process has the whole gradient
         self.breakable: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -153,7 +152,8 @@ class Trainer:
         self._set_mode(training=True)
         batches, self._batches = self._batches or self._begin_epoch(), None  # gone if the step is broken off
         if self._static and isinstance(loader, FullBatch):
-            made = loader, self.predictor, self._own_seeds, self._step, self.fabric.device
+            shown = self.predictor if self._lanes is None else self.predictors[self._going[0]]  # one that takes the first step
+            made = loader, shown, self._own_seeds, self._step, self.fabric.device
             self._recorded = self._recorded or RecordedTraining(*made)
             losses = self._recorded.step(loader.draws(self._randomness), self.epoch)
         else:
@@ -214,11 +214,11 @@ class Trainer:
         drops = self._dropout_buffers()
         if not self.batched:
             return call_one(self.predictor, method, batch, drops, parameters)
-        own, buffers = self.parameters if parameters is None else parameters, self.buffers | drops
+        own = self.parameters if parameters is None else parameters
         if self._lanes is None:
-            return call_as_one(self.predictor, method, batch, own, buffers)
+            return call_as_one(self.predictor, method, batch, own, self.buffers | drops)
         asked = self._going if method == "loss" else range(len(self.seeds))
-        return call_side_by_side(self.predictors, self._lanes, asked, method, batch, own | buffers)
+        return call_side_by_side(self.predictors, self._lanes, asked, method, batch, own | drops)
 
     def _set_mode(self, *, training: bool) -> None:
         for predictor in self.predictors[: 1 if self._lanes is None else None]:  # those that are called
@@ -318,7 +318,7 @@ class Trainer:
             scores = torch.full((2, len(each)), torch.nan, dtype=torch.float64, device=each.device)
             for index, fine in enumerate(finite):
                 if fine:
-                    scores[0, index] = self.task.selection(each[index], self.predictor.space)
+                    scores[0, index] = self.task.selection(each[index], self.predictors[index].space)
                     scores[1, index] = self.task.tie_breaker(each[index])
             return scores
 

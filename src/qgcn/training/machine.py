@@ -126,7 +126,7 @@ def freed_memory_kept() -> Iterator[None]:
         return
     libc.mallopt(_MMAP_THRESHOLD, _LARGEST_BLOCK)
     libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
-    libc.malloc_trim(0)  # but not what reading and preparing have freed
+    libc.malloc_trim(0)  # what reading and preparing have freed is not needed again
     try:
         yield
     finally:

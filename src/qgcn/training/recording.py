@@ -120,7 +120,7 @@ class Lanes:
 
     Each has a stream of its own. Their gradients are found on the same streams; within a recording they become branches of it.
 
-    The first time they are computed one after the other, so that what is found once and kept is there for all.
+    What is asked for the first time is computed one after the other, so that what is found once and kept is there for all.
 
     Args:
         device: Where they are computed.
@@ -131,14 +131,15 @@ class Lanes:
     def __init__(self, device: torch.device, count: int, *, parallel: bool) -> None:
         parallel = parallel and device.type == "cuda" and not torch.distributed.is_initialized()  # processes meet in one order
         self._streams = [torch.cuda.Stream(device) for _ in range(count)] if parallel else []
-        self._first = True
+        self._device, self._known = device, set[str]()
 
-    def map(self, function: Callable[[int], Tensor], numbers: Sequence[int]) -> list[Tensor]:
-        """Return the results of a function of some numbers, each below the count."""
-        first, self._first = self._first, False
+    def map(self, function: Callable[[int], Tensor], numbers: Sequence[int], name: str) -> list[Tensor]:
+        """Return the results of a function of some numbers, each below the count; the name says what is computed."""
+        first = name not in self._known
+        self._known.add(name)
         if first or not self._streams:
             return [function(number) for number in numbers]
-        here, found = torch.cuda.current_stream(), []
+        here, found = torch.cuda.current_stream(self._device), []
         for number in numbers:
             lane = self._streams[number]
             lane.wait_stream(here)

@@ -70,7 +70,10 @@ class Supervisor:
         def report(found: Validation) -> None:
             if log is not None:
                 log.write(found)
-            loss, best = statistics.fmean(found.loss), statistics.fmean(found.best)
+            loss = statistics.fmean(
+                [each for each, active in zip(found.loss, found.active, strict=True) if active] or found.loss
+            )
+            best = statistics.fmean(found.best)
             self.progress(stage, found.epoch, trainer.epochs, f"loss {loss:.4f}  best {trainer.task.metric} {best:.4f}")
 
         def pause() -> bool:
