@@ -109,7 +109,7 @@ class _Machine(BaseModel):
     seed: int = Field(0, ge=0, lt=2**31, description="First seed.")
     seeds: int = Field(1, ge=1, le=10000, description="Number of seeds; mean and deviation are reported.")
     split_seed: int = Field(0, ge=0, lt=2**31, description="Seed of the split, the same for all seeds.")
-    batch_seeds: bool = Field(True, description="Train all seeds as one batched model where that is possible.")
+    batch_seeds: bool = Field(True, description="Train seeds together where that is possible.")
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="Device to train on.")
     precision: Literal["float32", "float64"] = Field("float32", description="Floating-point type.")
     deterministic: bool = Field(False, description="Use deterministic algorithms only, on a GPU.")

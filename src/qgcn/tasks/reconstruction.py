@@ -147,7 +147,7 @@ class Reconstruction(Task[ReconstructionConfig]):
     best_possible: ClassVar[float | None] = 1.0
     config_type: ClassVar[type[Config]] = ReconstructionConfig
     eval_every: ClassVar[int] = 50
-    batchable: ClassVar[bool] = False  # a batch of seeds would need as many matrices of distances
+    batchable: ClassVar[bool] = False  # its passes over all pairs know one model; see side_by_side
     held_out: ClassVar[bool] = False
     learns_nodes: ClassVar[bool] = True
     rungs: ClassVar[tuple[Rung, ...]] = (Rung(1, 200, 1), Rung(1 / 3, 600, 1), Rung(1 / 6, 800, 2))
