@@ -112,7 +112,6 @@ def test_seeds_are_batched_where_all_randomness_is_keyed():
         assert problem(kind, graph(), model="kappa-gcn", space="H2xS2").can_batch()
         assert not problem(kind, graph(), model="gcn").can_batch()
     assert problem(Reconstruction, graph()).can_batch()
-    assert not problem(Reconstruction, graph(), model="shallow", negatives="32").can_batch()
     assert not problem(Reconstruction, graph(), model="gcn").can_batch()
 
 
