@@ -28,12 +28,8 @@ TRIALS = RESULTS.with_name("searched-trials.jsonl.gz")
 SEEDS = 10
 GRAPHS = ("cora", "citeseer", "pubmed", "airport")
 LINKS = {"task": "links", "decoder": "network", "weight_decay": 0.0, "epochs": 300, "patience": 60, "eval_every": 10}
-HITS = LINKS | {
-    "val": 0.1,
-    "test": 0.2,
-    "select": "hits@50",
-    "decoder": "neighbours",
-}  # validation has half the pairs of the test
+HITS = LINKS | {"val": 0.1, "test": 0.2, "select": "hits@50", "decoder": "neighbours"}
+"""Judged by Hits@100: validation has half the pairs of the test."""
 CLASSES = {"task": "classification", "epochs": 1000}
 PATIENT = {"epochs": 3000, "patience": 500, "edge_dropout": 0.0}
 """Of Airport, whose networks still learned after 1,000 epochs and had better validation with all edges, GCN alike."""

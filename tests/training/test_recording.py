@@ -1,10 +1,14 @@
 """A step recorded on a GPU is the step; one whose draws were made in advance is the step, anywhere."""
 
+import gc
+import weakref
+from contextlib import nullcontext
+
 import pytest
 import torch
 
 from qgcn.training import Config, Run, Trainer
-from qgcn.training.recording import AHEAD, WARM_STEPS, Backlog, Recording
+from qgcn.training.recording import AHEAD, WARM_STEPS, Backlog, Recording, _nothing_collected
 
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 DROPPED = {"edge_dropout": 0.3, "dropout": 0.4, "feature_dropout": 0.2, "epochs": 12, "eval_every": 5}
@@ -66,3 +70,26 @@ def test_few_steps_are_asked_for_in_advance():
         event.record()
         backlog.add()
     assert all(event.query() for event in done[:-AHEAD])
+
+
+class Cycle:
+    """Refers to itself, as recordings of runs do: the collector alone frees it."""
+
+    def __init__(self):
+        self.itself = self
+
+
+@pytest.mark.parametrize(("context", "kept"), [(nullcontext, False), (_nothing_collected, True)])
+def test_nothing_is_collected_while_a_step_is_recorded(context, kept):
+    """The freed recording of another run would end it."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        with context():
+            alive = weakref.ref(Cycle())
+            made = [[] for _ in range(1000)]
+            assert (alive() is not None) == kept
+    finally:
+        gc.set_threshold(*thresholds)
+    assert len(made) == 1000
+    assert gc.isenabled()

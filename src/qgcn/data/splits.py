@@ -199,22 +199,15 @@ def split_links(
     Raises:
         ValueError: Unknown protocol, impossible shares, indices out of range, or a graph too small or too dense for the shares.
     """
-    given: dict[str, Any] = {"val": val, "test": test, "protocol": protocol, "negatives": negatives, "x": x, "seed": seed}
-    return LinkSplit.of(link_parts(edge_index, num_nodes, **given), num_nodes, protocol)
+    parts = link_parts(edge_index, num_nodes, (val, test), protocol, negatives, x, seed)
+    return LinkSplit.of(parts, num_nodes, protocol)
 
 
 def link_parts(
-    edge_index: Tensor,
-    num_nodes: int,
-    *,
-    val: float = 0.05,
-    test: float = 0.10,
-    protocol: str = "leak-free",
-    negatives: int = 100,
-    x: Tensor | None = None,
-    seed: int = 0,
+    edge_index: Tensor, num_nodes: int, shares: tuple[float, float], protocol: str, negatives: int, x: Tensor | None, seed: int
 ) -> dict[str, Tensor]:
-    """Return what :func:`split_links` builds a split from, see :meth:`LinkSplit.of`; it takes the same arguments."""
+    """Return what :func:`split_links` builds a split from, see :meth:`LinkSplit.of`; shares are of validation and test."""
+    val, test = shares
     _check_split(protocol, val, test, negatives)
     _check_edges(edge_index, num_nodes, "edge_index")
     rng = np.random.default_rng(seed)

@@ -141,7 +141,7 @@ class LinkPrediction(LinkBatching, Task[LinkConfig]):
         form |= {"negatives": config.negatives, "x": getattr(data, "x", None)}
         if config.split is not None:
             return read_link_split(Path(config.split), data.edge_index, node_ids_of(data), **form).parts()
-        return link_parts(data.edge_index, int(data.num_nodes or 0), val=config.val, test=config.test, **form)
+        return link_parts(data.edge_index, int(data.num_nodes or 0), shares=(config.val, config.test), **form)
 
     def refitted(self) -> Self:
         """Return the problem in which all edges are trained on, and no other pair is kept from being a non-edge."""
